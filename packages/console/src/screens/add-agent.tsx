@@ -1,0 +1,243 @@
+// Add an agent: say where it is, test it and see its tools, then save. Nothing is kept before that.
+
+import { useSignal } from '@preact/signals';
+import type { AddRequest, AgentDetail, AgentTest } from '../api-types.ts';
+import { act, GatewayError } from '../state/api.ts';
+import { duration, plural } from '../state/format.ts';
+import { navigate, toHref } from '../state/router.ts';
+import { who } from '../state/session.ts';
+import { PickField, TextField } from '../ui/fields.tsx';
+import { Badge, Button, Card, Empty, PageHead, Problem } from '../ui/parts.tsx';
+import { notify } from '../ui/toasts.tsx';
+import { ToolItem } from './agent.tsx';
+
+const PROTOCOLS = ['mcp', 'a2a', 'http', 'agent-communication-protocol'] as const;
+
+interface Draft {
+  readonly id: string;
+  readonly kind: 'address' | 'command';
+  readonly protocol: string;
+  readonly uri: string;
+  readonly command: string;
+  readonly header: string;
+  readonly tier: string;
+}
+
+const EMPTY: Draft = {
+  id: '',
+  kind: 'address',
+  protocol: 'mcp',
+  uri: '',
+  command: '',
+  header: '',
+  tier: 'org',
+};
+
+export function AddAgent() {
+  const draft = useSignal<Draft>(EMPTY);
+  const tested = useSignal<{ readonly key: string; readonly result: AgentTest } | undefined>(
+    undefined,
+  );
+  const busy = useSignal<'test' | 'save' | undefined>(undefined);
+  const error = useSignal<unknown>(undefined);
+  const rights = who()?.rights;
+  const request = toRequest(draft.value);
+  const key = JSON.stringify(request);
+  const result = tested.value?.key === key ? tested.value.result : undefined;
+  const set = (change: Partial<Draft>) => {
+    draft.value = { ...draft.value, ...change };
+  };
+  const run = async (what: 'test' | 'save') => {
+    busy.value = what;
+    error.value = undefined;
+    try {
+      if (what === 'test') {
+        tested.value = { key, result: await act<AgentTest>('POST', 'agents/test', request) };
+      } else {
+        await act<AgentDetail>('POST', 'agents', request);
+        notify('ok', `${request.agent_id} was added.`);
+        navigate(toHref(['agents', request.agent_id]));
+      }
+    } catch (problem) {
+      error.value = problem;
+    } finally {
+      busy.value = undefined;
+    }
+  };
+  if (rights?.agents === false) {
+    return (
+      <div class="screen">
+        <PageHead title="Add an agent" />
+        <Empty title="Your key may not add agents.">
+          <p>
+            It needs the scope <code>admin:agents</code>.
+          </p>
+        </Empty>
+      </div>
+    );
+  }
+  return (
+    <div class="screen">
+      <p class="crumbs">
+        <a href={toHref(['agents'])}>Agents</a>
+      </p>
+      <PageHead title="Add an agent" lead="Test it, look at its tools, then save it." />
+      <div class="two">
+        <Card title="Where it is">
+          <form
+            class="stack-form"
+            onSubmit={(event) => {
+              event.preventDefault();
+              void run('test');
+            }}
+          >
+            <TextField
+              label="Name"
+              value={draft.value.id}
+              set={(id) => set({ id })}
+              hint="a-z, 0-9, - and _; clients see its tools as name.tool"
+              required
+            />
+            <fieldset class="segments">
+              <legend class="visually-hidden">How it is reached</legend>
+              {(['address', 'command'] as const).map((kind) => (
+                <label key={kind}>
+                  <input
+                    type="radio"
+                    name="kind"
+                    checked={draft.value.kind === kind}
+                    onChange={() => set({ kind })}
+                  />
+                  <span>{kind === 'address' ? 'At an address' : 'A command'}</span>
+                </label>
+              ))}
+            </fieldset>
+            {draft.value.kind === 'address' ? (
+              <>
+                <PickField
+                  label="Protocol"
+                  value={draft.value.protocol}
+                  options={PROTOCOLS}
+                  set={(protocol) => set({ protocol })}
+                />
+                <TextField
+                  label="Address"
+                  value={draft.value.uri}
+                  set={(uri) => set({ uri })}
+                  hint="Such as https://node-1.internal/mcp"
+                  required
+                />
+                <TextField
+                  label="Authorization header (optional)"
+                  value={draft.value.header}
+                  set={(header) => set({ header })}
+                  hint="A reference such as env:FILES_TOKEN; never the secret itself"
+                />
+              </>
+            ) : (
+              <CommandField
+                value={draft.value.command}
+                set={(command) => set({ command })}
+                isAllowed={rights?.commands === true}
+              />
+            )}
+            <PickField
+              label="Trust tier"
+              value={draft.value.tier}
+              options={['local', 'org', 'partner', 'public']}
+              set={(tier) => set({ tier })}
+            />
+            <div class="buttons">
+              <Button type="submit" kind={result ? 'plain' : 'main'} busy={busy.value === 'test'}>
+                Test
+              </Button>
+              <Button
+                kind={result?.reachable ? 'main' : 'plain'}
+                disabled={result === undefined}
+                busy={busy.value === 'save'}
+                onClick={() => void run('save')}
+              >
+                Save
+              </Button>
+              {result === undefined && <span class="muted small">Test it before you save it.</span>}
+            </div>
+          </form>
+        </Card>
+        <Card title="What it offers">
+          <div aria-live="polite">
+            {error.value !== undefined && <Problem error={error.value} />}
+            {busy.value === 'test' && <p>Asking the agent…</p>}
+            {result === undefined && busy.value === undefined && error.value === undefined && (
+              <p class="muted">After the test, its tools are listed here. Nothing is saved yet.</p>
+            )}
+            {result !== undefined && <Tested result={result} />}
+          </div>
+          {result?.tools.map((tool) => (
+            <ToolItem key={tool.name} tool={tool} />
+          ))}
+        </Card>
+      </div>
+    </div>
+  );
+}
+
+function Tested({ result }: { result: AgentTest }) {
+  if (!result.reachable || result.error !== undefined) {
+    const error = result.error ?? {
+      code: 'AGENT_OFFLINE',
+      message: 'The agent did not answer.',
+      details: {},
+    };
+    return <Problem error={new GatewayError(error, 0)} />;
+  }
+  return (
+    <p>
+      <Badge tone="ok">answers</Badge> in {duration(result.duration_ms)}, with{' '}
+      {plural(result.tools.length, 'tool')}
+      {result.version && `, version ${result.version}`}
+    </p>
+  );
+}
+
+function CommandField(props: { value: string; set: (value: string) => void; isAllowed: boolean }) {
+  if (!props.isAllowed) {
+    return (
+      <p class="note">
+        A command runs on the machine of the gateway. That needs the scope <code>admin:agents</code>
+        , a gateway on loopback, and <code>console.commands: true</code> in{' '}
+        <code>starloom.yaml</code>. In a terminal it works now:{' '}
+        <code>starloom agents add name -- command</code>
+      </p>
+    );
+  }
+  return (
+    <TextField
+      label="Command"
+      value={props.value}
+      set={props.set}
+      hint="Runs on the machine of the gateway, such as: npx -y @modelcontextprotocol/server-filesystem ."
+      required
+    />
+  );
+}
+
+function toRequest(draft: Draft): AddRequest {
+  const shared = { agent_id: draft.id.trim(), trust_tier: draft.tier };
+  if (draft.kind === 'command') {
+    const [command = '', ...args] = wordsOf(draft.command);
+    return { ...shared, command, args };
+  }
+  const header = draft.header.trim();
+  return {
+    ...shared,
+    protocol: draft.protocol,
+    uri: draft.uri.trim(),
+    ...(header !== '' && { headers: { Authorization: header } }),
+  };
+}
+
+/** Words of a command; quotes keep blanks, and nothing is expanded. */
+export function wordsOf(line: string): string[] {
+  const found = line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g);
+  return [...found].map(([, double, single, plain]) => double ?? single ?? plain ?? '');
+}

@@ -1,0 +1,405 @@
+import { useSignal } from '@preact/signals';
+import type { AgentDetail, InstanceView, PinView, Success, ToolView } from '../api-types.ts';
+import { act } from '../state/api.ts';
+import { count, duration, percent, plural } from '../state/format.ts';
+import { type Resource, useResource } from '../state/resource.ts';
+import { navigate, toHref } from '../state/router.ts';
+import { PlainTable } from '../ui/data-table.tsx';
+import { Confirm } from '../ui/dialog.tsx';
+import {
+  Badge,
+  Button,
+  Card,
+  Empty,
+  Facts,
+  Json,
+  Loaded,
+  PageHead,
+  Problem,
+  Status,
+  Time,
+} from '../ui/parts.tsx';
+import { plainText } from '../ui/plain-text.ts';
+import { notify } from '../ui/toasts.tsx';
+import { Prose, Words } from '../ui/words.tsx';
+
+export function Agent({ id }: { id: string }) {
+  const resource = useResource<AgentDetail>(
+    `agents/${encodeURIComponent(id)}`,
+    {},
+    (line) => line.type === 'agent' && line.agent_id === id,
+  );
+  return (
+    <div class="screen">
+      <p class="crumbs">
+        <a href={toHref(['agents'])}>Agents</a>
+      </p>
+      {resource.error?.status === 404 && resource.data === undefined ? (
+        <Empty title="There is no such agent, or you may not use it." />
+      ) : (
+        <Loaded from={resource}>{(agent) => <Detail agent={agent} resource={resource} />}</Loaded>
+      )}
+    </div>
+  );
+}
+
+function Detail({ agent, resource }: { agent: AgentDetail; resource: Resource<AgentDetail> }) {
+  const asks = useSignal<'drain' | 'remove' | undefined>(undefined);
+  const isChecking = useSignal(false);
+  const error = useSignal<unknown>(undefined);
+  const path = `agents/${encodeURIComponent(agent.agent_id)}`;
+  const check = async () => {
+    isChecking.value = true;
+    error.value = undefined;
+    try {
+      resource.set(await act<AgentDetail>('POST', `${path}/check`));
+    } catch (problem) {
+      error.value = problem;
+    } finally {
+      isChecking.value = false;
+    }
+  };
+  const { health, may } = agent;
+  const held = agent.pins.filter(({ state }) => state === 'held');
+  return (
+    <>
+      <PageHead
+        title={<Words text={agent.agent_id} />}
+        lead={agent.description && <Words text={agent.description} limit={300} />}
+      >
+        <a class="button main" href={toHref(['try', agent.agent_id])}>
+          Try
+        </a>
+        {may.check && (
+          <Button busy={isChecking.value} onClick={() => void check()}>
+            Check now
+          </Button>
+        )}
+        {may.drain && <Button onClick={() => (asks.value = 'drain')}>Drain</Button>}
+        {may.remove && (
+          <Button kind="danger" onClick={() => (asks.value = 'remove')}>
+            Remove
+          </Button>
+        )}
+      </PageHead>
+      {error.value !== undefined && <Problem error={error.value} />}
+      <Card title="Health" actions={<Status value={health.status} />}>
+        {health.message && (
+          <p>
+            <Words text={health.message} limit={600} />
+          </p>
+        )}
+        {health.fix && (
+          <p>
+            <strong>Fix:</strong> {plainText(health.fix)}
+          </p>
+        )}
+        <Facts
+          rows={[
+            ['Since', health.since && <Time at={health.since} />],
+            ['Checked', health.checked_at ? <Time at={health.checked_at} /> : 'never'],
+            ['Answered in', health.latency_ms !== undefined && duration(health.latency_ms)],
+            ['Breaker', agent.breaker && <Status value={agent.breaker} />],
+            ['Speaks', `${agent.protocol} over ${agent.transport}`],
+            ['At', agent.endpoint.uri ?? agent.endpoint.command],
+            ['Tier', agent.trust_tier],
+            ['Version', agent.version],
+            ['Tags', agent.tags.join(', ')],
+            ['Falls back to', agent.fallbacks.length > 0 && <Names names={agent.fallbacks} />],
+            ['Calls in the last hour', agent.figures && figuresOf(agent)],
+          ].map(([name, value]) => [name as string, value || undefined])}
+        />
+        <p>
+          <a href={toHref(['calls'], { agent: agent.agent_id })}>Calls of this agent</a>
+        </p>
+      </Card>
+      {held.length > 0 && <Held agent={agent} held={held} resource={resource} path={path} />}
+      <Tools agent={agent} />
+      <Instances agent={agent} resource={resource} path={path} />
+      <History agent={agent} />
+      {asks.value === 'drain' && (
+        <Confirm
+          title={`Drain ${agent.agent_id}?`}
+          action="Drain"
+          onClose={() => (asks.value = undefined)}
+          onConfirm={async () => {
+            resource.set(await act<AgentDetail>('POST', `${path}/drain`));
+            notify('ok', `${agent.agent_id} gets no new calls.`);
+          }}
+        >
+          <p>Calls that run go on; new ones go to other instances or fallbacks.</p>
+        </Confirm>
+      )}
+      {asks.value === 'remove' && (
+        <Confirm
+          title={`Remove ${agent.agent_id}?`}
+          action="Remove"
+          onClose={() => (asks.value = undefined)}
+          onConfirm={async () => {
+            await act('DELETE', path);
+            notify('ok', `${agent.agent_id} was removed.`);
+            navigate(toHref(['agents']));
+          }}
+        >
+          <p>Its tools disappear from every client. To bring it back, add it again.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function figuresOf({ figures }: AgentDetail): string {
+  if (figures === undefined) return '';
+  const share = figures.calls === 0 ? 0 : figures.errors / figures.calls;
+  const p95 = figures.p95_ms === undefined ? '' : `, p95 ${duration(figures.p95_ms)}`;
+  return `${count(figures.calls)}, ${percent(share)} failed${p95}`;
+}
+
+function Names({ names }: { names: readonly string[] }) {
+  return (
+    <span class="chips">
+      {names.map((name) => (
+        <a key={name} href={toHref(['agents', name])}>
+          {name}
+        </a>
+      ))}
+    </span>
+  );
+}
+
+/** Tools that are not what was approved: what changed, side by side, before anyone may call them. */
+function Held(props: {
+  agent: AgentDetail;
+  held: readonly PinView[];
+  resource: Resource<AgentDetail>;
+  path: string;
+}) {
+  const { agent, held, resource, path } = props;
+  const isBusy = useSignal(false);
+  const error = useSignal<unknown>(undefined);
+  const approve = async (pins: readonly PinView[]) => {
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      const tools = pins.map(({ name, fingerprint }) => ({ name, fingerprint }));
+      const answer: Success<AgentDetail> = await act('POST', `${path}/approve`, { tools });
+      resource.set(answer);
+      notify('ok', `Approved ${plural(pins.length, 'tool')} of ${agent.agent_id}.`);
+    } catch (problem) {
+      error.value = problem;
+      resource.reload();
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return (
+    <Card
+      id="held"
+      title="Waits for approval"
+      actions={
+        agent.may.approve && held.length > 1 ? (
+          <Button busy={isBusy.value} onClick={() => void approve(held)}>
+            Approve all {held.length}
+          </Button>
+        ) : undefined
+      }
+    >
+      <p class="muted">
+        These tools are not what was approved. No caller can use them until an operator approves
+        what they say now.
+      </p>
+      {error.value !== undefined && <Problem error={error.value} />}
+      <div>
+        {held.map((pin) => (
+          <article class="tool" key={pin.name}>
+            <div class="tool-head">
+              <h3>
+                <Words text={pin.name} />
+              </h3>
+              <Badge tone="warn">{(pin.reason ?? 'held').replaceAll('_', ' ')}</Badge>
+              {pin.like && (
+                <span class="muted">
+                  looks like <Words text={pin.like} />
+                </span>
+              )}
+              {pin.seen_at && (
+                <span class="muted small">
+                  seen <Time at={pin.seen_at} />
+                </span>
+              )}
+              {agent.may.approve && (
+                <Button
+                  busy={isBusy.value}
+                  onClick={() => void approve([pin])}
+                  aria-label={`Approve ${pin.name}`}
+                >
+                  Approve
+                </Button>
+              )}
+            </div>
+            {pin.changes.map(({ field, before, after }) => (
+              <div key={field}>
+                <p class="small muted">{field.replaceAll('_', ' ')}</p>
+                <div class="diff">
+                  {before !== undefined && (
+                    <div class="before">
+                      <p class="small">Approved</p>
+                      <pre tabIndex={0}>{shown(before)}</pre>
+                    </div>
+                  )}
+                  <div class="after">
+                    <p class="small">{before === undefined ? 'New' : 'Now'}</p>
+                    <pre tabIndex={0}>{after === undefined ? '(removed)' : shown(after)}</pre>
+                  </div>
+                </div>
+              </div>
+            ))}
+          </article>
+        ))}
+      </div>
+      {!agent.may.approve && (
+        <p class="muted">
+          Approving needs the scope <code>admin:agents</code>.
+        </p>
+      )}
+    </Card>
+  );
+}
+
+function shown(value: unknown): string {
+  return plainText(typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? ''));
+}
+
+function Tools({ agent }: { agent: AgentDetail }) {
+  return (
+    <Card title={plural(agent.capabilities.length, 'tool')}>
+      {agent.missing.length > 0 && (
+        <p class="note">
+          The manifest declares {agent.missing.join(', ')}, but the agent does not offer{' '}
+          {agent.missing.length === 1 ? 'it' : 'them'}.
+        </p>
+      )}
+      {agent.capabilities.length === 0 && (
+        <p class="muted">No tools are known. They are listed once the agent was reached.</p>
+      )}
+      <div>
+        {agent.capabilities.map((tool) => (
+          <ToolItem key={tool.name} tool={tool} agentId={agent.agent_id} />
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+export function ToolItem({ tool, agentId }: { tool: ToolView; agentId?: string }) {
+  return (
+    <article class="tool">
+      <div class="tool-head">
+        <h3>
+          <Words text={tool.title ?? tool.name} limit={100} />
+        </h3>
+        {tool.title && tool.title !== tool.name && (
+          <code>
+            <Words text={tool.name} />
+          </code>
+        )}
+        {tool.streaming && <Badge tone="info">streams</Badge>}
+        {tool.idempotent && <Badge tone="quiet">may be repeated</Badge>}
+        {tool.annotations?.destructiveHint === true && <Badge tone="warn">may destroy</Badge>}
+        {tool.annotations?.readOnlyHint === true && <Badge tone="quiet">reads only</Badge>}
+        {agentId !== undefined && (
+          <a href={toHref(['try', agentId, tool.name])} aria-label={`Try ${tool.name}`}>
+            Try
+          </a>
+        )}
+      </div>
+      {tool.description && <Prose text={tool.description} />}
+      {tool.input_schema && (
+        <details>
+          <summary>Schemas</summary>
+          <Json value={tool.input_schema} label={`Input schema of ${tool.name}`} />
+          {tool.output_schema && (
+            <Json value={tool.output_schema} label={`Output schema of ${tool.name}`} />
+          )}
+        </details>
+      )}
+    </article>
+  );
+}
+
+function Instances(props: { agent: AgentDetail; resource: Resource<AgentDetail>; path: string }) {
+  const { agent, resource, path } = props;
+  const drains = useSignal<string | undefined>(undefined);
+  return (
+    <Card title={plural(agent.instance_list.length, 'instance')}>
+      <PlainTable<InstanceView>
+        label="Instances"
+        rows={agent.instance_list}
+        rowKey={({ node_id }) => node_id}
+        columns={[
+          { title: 'Node', cell: ({ node_id }) => <Words text={node_id} /> },
+          { title: 'State', cell: ({ state }) => <Status value={state} /> },
+          { title: 'Health', cell: ({ health }) => <Status value={health.status} /> },
+          {
+            title: 'Reason',
+            cell: ({ health, hold }) => (
+              <Words text={hold?.message ?? health.message ?? health.reason ?? ''} limit={200} />
+            ),
+          },
+          {
+            title: 'Breaker',
+            cell: ({ breaker }) => breaker && <Status value={breaker} />,
+            from: 'medium',
+          },
+          { title: 'Version', cell: ({ version }) => version ?? '', from: 'large' },
+          {
+            title: 'Drain',
+            cell: ({ node_id, state }) =>
+              agent.may.drain && agent.instance_list.length > 1 && state === 'active' ? (
+                <Button onClick={() => (drains.value = node_id)} aria-label={`Drain ${node_id}`}>
+                  Drain
+                </Button>
+              ) : null,
+          },
+        ]}
+      />
+      {drains.value !== undefined && (
+        <Confirm
+          title={`Drain ${agent.agent_id}@${drains.value}?`}
+          action="Drain"
+          onClose={() => (drains.value = undefined)}
+          onConfirm={async () =>
+            resource.set(await act<AgentDetail>('POST', `${path}/drain`, { node_id: drains.value }))
+          }
+        >
+          <p>Calls that run there go on; new ones go to other instances.</p>
+        </Confirm>
+      )}
+    </Card>
+  );
+}
+
+function History({ agent }: { agent: AgentDetail }) {
+  return (
+    <Card title="History of its health">
+      {agent.history.length === 0 ? (
+        <p class="muted">Nothing changed since the gateway started.</p>
+      ) : (
+        <PlainTable
+          label="History of its health"
+          rows={agent.history}
+          rowKey={({ at, node_id, status }) => `${at} ${node_id} ${status}`}
+          columns={[
+            { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
+            { title: 'Node', cell: ({ node_id }) => <Words text={node_id} />, from: 'small' },
+            { title: 'Health', cell: ({ status }) => <Status value={status} /> },
+            {
+              title: 'Reason',
+              cell: ({ message, reason }) => <Words text={message ?? reason ?? ''} limit={240} />,
+            },
+          ]}
+        />
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,136 @@
+import { useSignal } from '@preact/signals';
+import type { AgentList, AgentRow } from '../api-types.ts';
+import { count, duration, percent, plural } from '../state/format.ts';
+import { useResource } from '../state/resource.ts';
+import { route, toHref } from '../state/router.ts';
+import { who } from '../state/session.ts';
+import { type Column, DataTable } from '../ui/data-table.tsx';
+import { Badge, CodeBlock, Empty, Loaded, PageHead, Status } from '../ui/parts.tsx';
+import { oneLine } from '../ui/plain-text.ts';
+import { Words } from '../ui/words.tsx';
+import { AddAgent } from './add-agent.tsx';
+import { Agent } from './agent.tsx';
+
+export function Agents() {
+  const [, name] = route.value.path;
+  if (name === 'add') return <AddAgent />;
+  return name === undefined ? <List /> : <Agent id={name} />;
+}
+
+const COLUMNS: readonly Column<AgentRow>[] = [
+  { title: 'Agent', cell: ({ agent_id }) => <Words text={agent_id} /> },
+  { title: 'Health', width: '128px', cell: ({ health }) => <Status value={health.status} /> },
+  {
+    title: 'Reason',
+    from: 'medium',
+    cell: ({ health }) => (
+      <span class="muted">{oneLine(health.message ?? health.reason ?? '', 120)}</span>
+    ),
+  },
+  {
+    title: 'Tools',
+    width: '130px',
+    cell: ({ tools, held }) => (
+      <>
+        {tools} {held > 0 && <Badge tone="warn">{held} held</Badge>}
+      </>
+    ),
+  },
+  { title: 'Speaks', width: '150px', cell: ({ protocol }) => protocol, from: 'small' },
+  { title: 'Tier', width: '80px', cell: ({ trust_tier }) => trust_tier, from: 'large' },
+  {
+    title: 'Runs on',
+    width: '100px',
+    cell: ({ instances }) => plural(instances, 'node'),
+    from: 'large',
+  },
+  {
+    title: 'Calls (1 h)',
+    width: '100px',
+    align: 'end',
+    from: 'medium',
+    cell: ({ figures }) => (figures === undefined ? '' : count(figures.calls)),
+  },
+  {
+    title: 'Errors',
+    width: '80px',
+    align: 'end',
+    from: 'medium',
+    cell: ({ figures }) =>
+      figures === undefined || figures.calls === 0 ? '' : percent(figures.errors / figures.calls),
+  },
+  {
+    title: 'p95',
+    width: '84px',
+    align: 'end',
+    from: 'large',
+    cell: ({ figures }) => (figures?.p95_ms === undefined ? '' : duration(figures.p95_ms)),
+  },
+];
+
+function List() {
+  const words = useSignal('');
+  const agents = useResource<AgentList>('agents', {}, ({ type }) => type === 'agent');
+  return (
+    <div class="screen tall">
+      <PageHead title="Agents" lead={agents.data && plural(agents.data.agents.length, 'agent')}>
+        {who()?.rights.agents && (
+          <a class="button main" href={toHref(['agents', 'add'])}>
+            Add an agent
+          </a>
+        )}
+      </PageHead>
+      <search class="filters">
+        <input
+          type="search"
+          aria-label="Filter agents"
+          placeholder="Filter by name, tag, protocol, health"
+          data-filter=""
+          onInput={(event) => {
+            words.value = event.currentTarget.value.toLowerCase();
+          }}
+        />
+      </search>
+      <div class="fill">
+        <Loaded from={agents}>
+          {(data) => {
+            const rows = data.agents.filter((agent) => textOf(agent).includes(words.value.trim()));
+            if (data.agents.length === 0) return <NoAgents />;
+            if (rows.length === 0) return <Empty title="No agent matches." />;
+            return (
+              <DataTable
+                label="Agents"
+                columns={COLUMNS}
+                rows={rows}
+                rowKey={({ agent_id, node_id }) => `${agent_id}@${node_id}`}
+                href={({ agent_id }) => toHref(['agents', agent_id])}
+                memory="agents"
+              />
+            );
+          }}
+        </Loaded>
+      </div>
+    </div>
+  );
+}
+
+function textOf({ agent_id, protocol, tags, health, trust_tier }: AgentRow): string {
+  return [agent_id, protocol, health.status, trust_tier, ...tags].join(' ').toLowerCase();
+}
+
+function NoAgents() {
+  return (
+    <Empty title="No agents yet.">
+      <p>Any MCP server, A2A agent, HTTP endpoint or process can be one. In a terminal:</p>
+      <CodeBlock
+        text="starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem ."
+        label="Command that adds an agent"
+      />
+      {!who()?.rights.agents && (
+        <p>
+          To add one here, sign in with a key that has the scope <code>admin:agents</code>.
+        </p>
+      )}
+    </Empty>
+  );
+}

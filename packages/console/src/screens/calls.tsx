@@ -1,0 +1,228 @@
+import { useEffect, useMemo } from 'preact/hooks';
+import type { CallFilter, CallRow } from '../api-types.ts';
+import { CallList, MAX_ROWS } from '../state/call-list.ts';
+import { bytes, count, duration, plural } from '../state/format.ts';
+import { useLines } from '../state/live.ts';
+import { replaceQuery, route, toHref } from '../state/router.ts';
+import { CallStatusBadge } from '../ui/call-status.tsx';
+import { type Column, DataTable } from '../ui/data-table.tsx';
+import { Button, Empty, Loading, Off, OwnOnly, PageHead, Problem, Time } from '../ui/parts.tsx';
+import { oneLine } from '../ui/plain-text.ts';
+import { Words } from '../ui/words.tsx';
+import { Call } from './call.tsx';
+
+export function Calls() {
+  const [, trace] = route.value.path;
+  return trace === undefined ? <List /> : <Call trace={trace} />;
+}
+
+const FIELDS = [
+  'q',
+  'status',
+  'agent',
+  'capability',
+  'principal',
+  'face',
+  'fallback',
+  'min_ms',
+] as const;
+
+const COLUMNS: readonly Column<CallRow>[] = [
+  { title: 'Time', width: '92px', cell: ({ at }) => <Time at={at} style="clock" /> },
+  {
+    title: 'Agent',
+    cell: ({ agent_id, primary_id, fallback, capability }) => (
+      <>
+        {fallback && primary_id !== undefined && (
+          <>
+            <s class="muted">
+              <Words text={primary_id} />
+            </s>{' '}
+            →{' '}
+          </>
+        )}
+        {agent_id === undefined ? (
+          <span class="muted">
+            <Words text={capability} />
+          </span>
+        ) : (
+          <Words text={agent_id} />
+        )}
+      </>
+    ),
+  },
+  { title: 'Capability', cell: ({ capability }) => <Words text={capability} />, from: 'small' },
+  { title: 'Status', width: 'min(176px, 38%)', cell: (call) => <CallStatusBadge call={call} /> },
+  {
+    title: 'Took',
+    width: '84px',
+    align: 'end',
+    from: 'small',
+    cell: ({ duration_ms }) => (duration_ms === undefined ? '…' : duration(duration_ms)),
+  },
+  { title: 'Caller', cell: ({ principal }) => <Words text={principal} />, from: 'medium' },
+  { title: 'Through', width: '90px', cell: ({ face }) => face, from: 'medium' },
+  {
+    title: 'Size',
+    width: '90px',
+    align: 'end',
+    from: 'large',
+    cell: ({ response_bytes }) => (response_bytes === undefined ? '' : bytes(response_bytes)),
+  },
+  {
+    title: 'Trace',
+    width: '110px',
+    from: 'large',
+    cell: ({ trace_id }) => <code>{trace_id.slice(0, 8)}</code>,
+  },
+];
+
+/** The last list is kept: coming back from a call finds it as it was. */
+let kept: { readonly key: string; readonly list: CallList } | undefined;
+
+function List() {
+  const { query } = route.value;
+  const filter: CallFilter = Object.fromEntries(
+    FIELDS.map((name) => [name, query.get(name) ?? '']).filter(([, value]) => value !== ''),
+  );
+  const key = JSON.stringify(filter);
+  const list = useMemo(() => {
+    if (kept?.key !== key) kept = { key, list: new CallList(filter) };
+    return kept.list;
+  }, [key]);
+  useEffect(() => {
+    void list.refresh();
+    return () => list.close();
+  }, [list]);
+  useLines((line) => (line.type === 'hello' ? void list.refresh() : list.take(line)), [list]);
+  const rows = list.rows.value;
+  const isNarrowed = key !== '{}';
+  return (
+    <div class="screen tall">
+      <PageHead
+        title="Calls"
+        lead={`${count(rows.length)}${list.isComplete.value ? '' : '+'} ${isNarrowed ? 'that match' : 'newest first'}`}
+      >
+        <span aria-live="polite">
+          {list.waiting.value > 0 && (
+            <Button kind="main" onClick={() => showNew(list)}>
+              Show {plural(list.waiting.value, 'new call')}
+            </Button>
+          )}
+        </span>
+      </PageHead>
+      <Filters filter={filter} />
+      <div class="fill">
+        <OwnOnly scope={list.scope.value} what="calls" right="admin:calls" />
+        {list.error.value && <Problem error={list.error.value} retry={() => void list.refresh()} />}
+        {list.off.value && <Off off={list.off.value} />}
+        {list.isLoading.value && rows.length === 0 && <Loading />}
+        {rows.length > 0 && (
+          <DataTable
+            label="Calls"
+            columns={COLUMNS}
+            rows={rows}
+            rowKey={({ call_id }) => call_id}
+            href={({ trace_id, call_id }) => toHref(['calls', trace_id], { call: call_id })}
+            memory={`calls ${key}`}
+            onLeaveTop={(left) => list.hold(left)}
+            onNearEnd={() => void list.more()}
+          />
+        )}
+        {!list.isLoading.value && rows.length === 0 && !list.off.value && !list.error.value && (
+          <NoCalls isNarrowed={isNarrowed} />
+        )}
+        {rows.length >= MAX_ROWS && (
+          <p class="muted small">
+            The newest {count(MAX_ROWS)} are shown. Narrow the list to see older ones.
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function showNew(list: CallList): void {
+  const box = document.querySelector('.table-box');
+  if (box !== null) box.scrollTop = 0;
+  list.hold(false);
+}
+
+function NoCalls({ isNarrowed }: { isNarrowed: boolean }) {
+  if (isNarrowed) {
+    return (
+      <Empty title="No call matches.">
+        <p>
+          <a href={toHref(['calls'])}>Clear the filters</a>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No calls yet.">
+      <p>
+        Calls of every client appear here as they happen. <a href={toHref(['try'])}>Make one</a>, or{' '}
+        <a href={toHref(['settings'], { tab: 'connect' })}>connect a client</a>.
+      </p>
+    </Empty>
+  );
+}
+
+const TYPING_MS = 250;
+let typing: ReturnType<typeof setTimeout> | undefined;
+
+function Filters({ filter }: { filter: CallFilter }) {
+  const set = (name: string, value: string) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => replaceQuery({ [name]: value.trim() || undefined }), TYPING_MS);
+  };
+  const text = (name: keyof CallFilter, label: string, isFirst = false) => (
+    <input
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      value={oneLine(String(filter[name] ?? ''))}
+      data-filter={isFirst ? '' : undefined}
+      onInput={(event) => set(name, event.currentTarget.value)}
+    />
+  );
+  const choice = (name: keyof CallFilter, label: string, options: Record<string, string>) => (
+    <select
+      aria-label={label}
+      value={String(filter[name] ?? '')}
+      onChange={(event) => replaceQuery({ [name]: event.currentTarget.value || undefined })}
+    >
+      <option value="">{label}</option>
+      {Object.entries(options).map(([value, title]) => (
+        <option key={value} value={value}>
+          {title}
+        </option>
+      ))}
+    </select>
+  );
+  const { status } = filter;
+  const isCode = status !== undefined && !(status in STATUSES);
+  return (
+    <search class="filters">
+      {text('q', 'Search', true)}
+      {choice('status', 'Any status', isCode ? { ...STATUSES, [status]: status } : STATUSES)}
+      {text('agent', 'Agent')}
+      {text('capability', 'Capability')}
+      {text('principal', 'Caller')}
+      {choice('fallback', 'Fallback or not', { true: 'Fell back', false: 'Did not fall back' })}
+      {choice('min_ms', 'Any duration', {
+        '100': 'Over 100 ms',
+        '1000': 'Over 1 s',
+        '10000': 'Over 10 s',
+      })}
+    </search>
+  );
+}
+
+const STATUSES: Record<string, string> = {
+  ok: 'Succeeded',
+  error: 'Failed',
+  running: 'Running',
+  input_required: 'Asks',
+  cancelled: 'Cancelled',
+};

@@ -1,0 +1,314 @@
+import { useSignal } from '@preact/signals';
+import type { CreatedKey, KeyList, KeyView } from '../api-types.ts';
+import { act } from '../state/api.ts';
+import { useResource } from '../state/resource.ts';
+import { who } from '../state/session.ts';
+import { PlainTable } from '../ui/data-table.tsx';
+import { Confirm, Dialog } from '../ui/dialog.tsx';
+import { PickField, TextField } from '../ui/fields.tsx';
+import {
+  Badge,
+  Button,
+  Card,
+  CodeBlock,
+  Loaded,
+  OwnOnly,
+  PageHead,
+  Problem,
+  Status,
+  Tabs,
+  Time,
+} from '../ui/parts.tsx';
+import { notify } from '../ui/toasts.tsx';
+import { Words } from '../ui/words.tsx';
+import { Decode, Simulate } from './tokens.tsx';
+
+const VIEWS = ['keys', 'decode', 'simulate', 'revoked'] as const;
+const TITLES = {
+  keys: 'Keys',
+  decode: 'Read a token',
+  simulate: 'Simulate a call',
+  revoked: 'Revoked',
+};
+
+export function Keys() {
+  const view = useSignal<(typeof VIEWS)[number]>('keys');
+  const asks = useSignal<KeyView | 'create' | undefined>(undefined);
+  const keys = useResource<KeyList>('keys');
+  return (
+    <div class="screen">
+      <PageHead
+        title="People and keys"
+        lead="Who may call, with what, and what a token stands for."
+      >
+        {who()?.rights.keys && (
+          <Button kind="main" onClick={() => (asks.value = 'create')}>
+            Create a key
+          </Button>
+        )}
+      </PageHead>
+      <Tabs
+        label="View"
+        names={VIEWS}
+        titles={TITLES}
+        current={view.value}
+        onPick={(name) => {
+          view.value = name;
+        }}
+      />
+      {view.value === 'decode' && <Decode />}
+      {view.value === 'simulate' && <Simulate keys={keys.data?.keys ?? []} />}
+      {view.value === 'keys' && (
+        <Loaded from={keys}>
+          {(data) => (
+            <>
+              <OwnOnly scope={data.scope} what="key" right="admin:keys" />
+              <KeyTable keys={data.keys} onRevoke={(key) => (asks.value = key)} />
+            </>
+          )}
+        </Loaded>
+      )}
+      {view.value === 'revoked' && (
+        <Loaded from={keys}>{(data) => <Revoked list={data} onDone={keys.reload} />}</Loaded>
+      )}
+      {asks.value === 'create' && (
+        <Create onClose={() => (asks.value = undefined)} onDone={keys.reload} />
+      )}
+      {asks.value !== undefined && asks.value !== 'create' && (
+        <Revoke
+          keyView={asks.value}
+          onClose={() => (asks.value = undefined)}
+          onDone={keys.reload}
+        />
+      )}
+    </div>
+  );
+}
+
+function KeyTable({
+  keys,
+  onRevoke,
+}: {
+  keys: readonly KeyView[];
+  onRevoke: (key: KeyView) => void;
+}) {
+  return (
+    <Card title="Keys">
+      <PlainTable
+        label="Keys"
+        rows={keys}
+        rowKey={({ key_id }) => key_id}
+        columns={[
+          {
+            title: 'Key',
+            cell: ({ key_id, is_mine }) => (
+              <>
+                <Words text={key_id} /> {is_mine && <Badge tone="info">this session</Badge>}
+              </>
+            ),
+          },
+          { title: 'Person or agent', cell: ({ principal }) => <Words text={principal} /> },
+          { title: 'State', cell: ({ state }) => <Status value={state} /> },
+          { title: 'Tier', cell: ({ tier }) => tier, from: 'small' },
+          {
+            title: 'Scopes',
+            cell: ({ scopes }) => <code>{scopes.join(' ') || 'none'}</code>,
+            from: 'small',
+          },
+          { title: 'From', cell: ({ source }) => source, from: 'medium' },
+          {
+            title: 'Expires',
+            cell: ({ expires_at }) =>
+              expires_at ? <Time at={expires_at} style="full" /> : 'never',
+            from: 'medium',
+          },
+          {
+            title: 'Revoke',
+            cell: (key) =>
+              who()?.rights.keys && key.state === 'active' ? (
+                <Button
+                  kind="danger"
+                  onClick={() => onRevoke(key)}
+                  aria-label={`Revoke ${key.key_id}`}
+                >
+                  Revoke
+                </Button>
+              ) : null,
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Revoke(props: { keyView: KeyView; onClose: () => void; onDone: () => void }) {
+  const { key_id, principal, is_mine } = props.keyView;
+  return (
+    <Confirm
+      title={`Revoke the key ${key_id}?`}
+      action="Revoke"
+      onClose={props.onClose}
+      onConfirm={async () => {
+        await act('POST', `keys/${encodeURIComponent(key_id)}/revoke`);
+        notify('ok', `The key ${key_id} is revoked.`);
+        props.onDone();
+      }}
+    >
+      <p>
+        Requests of <Words text={principal} /> with it are refused from now on, and its open streams
+        end. This cannot be undone.
+      </p>
+      {is_mine && (
+        <p>
+          <Badge tone="warn">yours</Badge> It opened this session: you will be signed out.
+        </p>
+      )}
+    </Confirm>
+  );
+}
+
+function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
+  const created = useSignal<CreatedKey | undefined>(undefined);
+  const error = useSignal<unknown>(undefined);
+  const form = useSignal({
+    key_id: '',
+    principal: '',
+    scopes: 'toolset:agents',
+    tier: 'org',
+    hours: '',
+  });
+  const set = (name: string) => (value: string) => {
+    form.value = { ...form.value, [name]: value };
+  };
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    error.value = undefined;
+    const { key_id, principal, scopes, tier, hours } = form.value;
+    try {
+      created.value = await act<CreatedKey>('POST', 'keys', {
+        key_id,
+        principal: principal || key_id,
+        tier,
+        scopes: scopes.split(/[\s,]+/).filter(Boolean),
+        ...(hours !== '' && { expires_in_hours: Number(hours) }),
+      });
+      onDone();
+    } catch (problem) {
+      error.value = problem;
+    }
+  };
+  if (created.value !== undefined) {
+    return (
+      <Dialog title={`The key ${created.value.key.key_id}`} onClose={onClose}>
+        <p>Copy it now: it is shown once, and kept nowhere.</p>
+        <CodeBlock text={created.value.secret} label="The key" />
+        <footer>
+          <Button kind="main" onClick={onClose}>
+            I have copied it
+          </Button>
+        </footer>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title="Create a key" onClose={onClose}>
+      <form class="stack-form" onSubmit={(event) => void submit(event)}>
+        <TextField label="Name of the key" value={form.value.key_id} set={set('key_id')} required />
+        <TextField
+          label="Person or agent"
+          value={form.value.principal}
+          set={set('principal')}
+          hint="As the audit log names it; the name of the key by default"
+        />
+        <TextField
+          label="Scopes"
+          value={form.value.scopes}
+          set={set('scopes')}
+          hint="Such as agent:percy, capability:files/read_file, toolset:agents, admin:calls"
+        />
+        <TextField
+          label="Tier"
+          value={form.value.tier}
+          set={set('tier')}
+          hint="local, org, partner or public"
+        />
+        <TextField
+          label="Expires after (hours, optional)"
+          value={form.value.hours}
+          set={set('hours')}
+        />
+        {error.value !== undefined && <Problem error={error.value} />}
+        <footer>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit">
+            Create
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
+  const id = useSignal('');
+  const kind = useSignal('grant');
+  const asks = useSignal(false);
+  return (
+    <Card
+      title="Revoked grants, persons and agents"
+      actions={<span class="muted small">epoch {list.epoch}</span>}
+    >
+      {list.revocations.length === 0 ? (
+        <p class="muted">Nothing was revoked.</p>
+      ) : (
+        <PlainTable
+          label="Revocations"
+          rows={list.revocations}
+          rowKey={({ kind: what, id: name, epoch }) => `${what} ${name} ${epoch}`}
+          columns={[
+            { title: 'What', cell: ({ kind: what }) => what },
+            { title: 'Name', cell: ({ id: name }) => <Words text={name} /> },
+            { title: 'Epoch', cell: ({ epoch }) => epoch, align: 'end' },
+            { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
+          ]}
+        />
+      )}
+      {who()?.rights.keys && (
+        <form
+          class="stack-form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            asks.value = true;
+          }}
+        >
+          <PickField
+            label="Revoke a"
+            value={kind.value}
+            options={['grant', 'delegate', 'principal']}
+            set={(name) => (kind.value = name)}
+          />
+          <TextField label="Name" value={id.value} set={(name) => (id.value = name)} required />
+          <div class="buttons">
+            <Button kind="danger" type="submit">
+              Revoke
+            </Button>
+          </div>
+        </form>
+      )}
+      {asks.value && (
+        <Confirm
+          title={`Revoke the ${kind.value} ${id.value}?`}
+          action="Revoke"
+          onClose={() => (asks.value = false)}
+          onConfirm={async () => {
+            await act('POST', 'keys/revoke-grant', { kind: kind.value, id: id.value.trim() });
+            notify('ok', 'Revoked.');
+            onDone();
+          }}
+        >
+          <p>Passports and mandates that stand for it are refused from now on.</p>
+        </Confirm>
+      )}
+    </Card>
+  );
+}

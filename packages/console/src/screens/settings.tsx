@@ -1,0 +1,169 @@
+import { useSignal } from '@preact/signals';
+import type { ConfigValue, ConfigView } from '../api-types.ts';
+import { useResource } from '../state/resource.ts';
+import { replaceQuery, route } from '../state/router.ts';
+import { who } from '../state/session.ts';
+import { THEMES, theme } from '../state/theme.ts';
+import { PlainTable } from '../ui/data-table.tsx';
+import { setSingleKeys, singleKeys } from '../ui/keys.ts';
+import { Badge, Card, CodeBlock, Facts, Loaded, PageHead, Tabs, Time } from '../ui/parts.tsx';
+import { plainText } from '../ui/plain-text.ts';
+
+const VIEWS = ['connect', 'configuration', 'you'] as const;
+
+export function Settings() {
+  const view = VIEWS.find((name) => name === route.value.query.get('tab')) ?? 'connect';
+  const config = useResource<ConfigView>('config');
+  return (
+    <div class="screen">
+      <PageHead title="Settings" />
+      <Tabs
+        label="View"
+        names={VIEWS}
+        titles={{ connect: 'Connect your client', configuration: 'Configuration', you: 'You' }}
+        current={view}
+        onPick={(tab) => replaceQuery({ tab })}
+      />
+      {view === 'you' && <You />}
+      {view !== 'you' && (
+        <Loaded from={config}>
+          {(data) =>
+            view === 'connect' ? <Connect config={data} /> : <Configuration config={data} />
+          }
+        </Loaded>
+      )}
+    </div>
+  );
+}
+
+function Connect({ config }: { config: ConfigView }) {
+  return (
+    <>
+      <p class="muted">
+        Each uses <code>$&#123;STARLOOM_KEY&#125;</code> where the key belongs. The page does not
+        know your key.
+      </p>
+      <div class="columns">
+        {config.connect.map(({ client, title, file, text }) => (
+          <Card key={client} title={title}>
+            {file && (
+              <p class="small muted">
+                In <code>{file}</code>
+              </p>
+            )}
+            <CodeBlock text={text} label={`For ${title}`} />
+          </Card>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Configuration({ config }: { config: ConfigView }) {
+  const words = useSignal('');
+  const onlySet = useSignal(false);
+  const rows = config.values.filter(
+    ({ key, origin }) =>
+      key.includes(words.value.trim()) && (!onlySet.value || origin !== 'default'),
+  );
+  return (
+    <Card
+      title="What is in effect"
+      actions={config.path && <span class="muted small">read from {config.path}</span>}
+    >
+      <search class="filters">
+        <input
+          type="search"
+          aria-label="Filter keys"
+          placeholder="Filter keys"
+          data-filter=""
+          onInput={(event) => {
+            words.value = event.currentTarget.value;
+          }}
+        />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={onlySet.value}
+            onChange={(event) => {
+              onlySet.value = event.currentTarget.checked;
+            }}
+          />
+          Only what is set
+        </label>
+      </search>
+      <PlainTable<ConfigValue>
+        label="Configuration"
+        rows={rows}
+        rowKey={({ key }) => key}
+        columns={[
+          { title: 'Key', cell: ({ key }) => <code>{key}</code> },
+          {
+            title: 'Value',
+            cell: ({ value, secret }) =>
+              secret ? (
+                <Badge tone="quiet">secret, not shown</Badge>
+              ) : (
+                <code>{plainText(JSON.stringify(value) ?? '').slice(0, 400)}</code>
+              ),
+          },
+          {
+            title: 'Comes from',
+            cell: ({ origin, where }) => (
+              <>
+                <Badge tone={origin === 'default' ? 'quiet' : 'info'}>{origin}</Badge>{' '}
+                <span class="muted small">{where}</span>
+              </>
+            ),
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+function You() {
+  const me = who();
+  if (me === undefined) return null;
+  return (
+    <>
+      <Card title="Who you are here">
+        <Facts
+          rows={[
+            ['Principal', me.principal],
+            ['Signed in with', me.key_id ? `${me.mode}, key ${me.key_id}` : me.mode],
+            ['Tier', me.tier],
+            ['Scopes', me.scopes.join(' ')],
+            ['Gateway', me.gateway.url],
+            ['Version', me.gateway.version],
+            ['Up since', <Time at={me.gateway.started_at} style="full" />],
+          ]}
+        />
+      </Card>
+      <Card title="This browser">
+        <fieldset class="segments choice">
+          <legend class="visually-hidden">Theme</legend>
+          {THEMES.map((name) => (
+            <label key={name}>
+              <input
+                type="radio"
+                name="theme"
+                checked={theme.value === name}
+                onChange={() => (theme.value = name)}
+              />
+              <span>{name}</span>
+            </label>
+          ))}
+        </fieldset>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={singleKeys.value}
+            onChange={(event) => setSingleKeys(event.currentTarget.checked)}
+          />
+          Shortcuts of a single key
+        </label>
+      </Card>
+    </>
+  );
+}

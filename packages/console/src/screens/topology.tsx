@@ -1,0 +1,120 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { type Topology, WINDOWS } from '../api-types.ts';
+import { duration, percent } from '../state/format.ts';
+import { useResource } from '../state/resource.ts';
+import { route, toHref } from '../state/router.ts';
+import { PlainTable } from '../ui/data-table.tsx';
+import {
+  Badge,
+  Card,
+  Empty,
+  Loaded,
+  Loading,
+  OwnOnly,
+  PageHead,
+  Problem,
+  Tabs,
+} from '../ui/parts.tsx';
+import { Words } from '../ui/words.tsx';
+import { WindowPicker } from './overview.tsx';
+
+const VIEWS = ['graph', 'table'] as const;
+
+/** Who calls whom: as a picture, and as the same figures in a table. */
+export function TopologyScreen() {
+  const chosen = route.value.query.get('window');
+  const window = WINDOWS.find((name) => name === chosen) ?? '1h';
+  const view = useSignal<(typeof VIEWS)[number]>('graph');
+  const topology = useResource<Topology>('topology', { window }, ({ type }) => type === 'call');
+  return (
+    <div class="screen">
+      <PageHead title="Topology" lead="Who calls whom, how often, and what fails.">
+        <WindowPicker current={window} />
+      </PageHead>
+      <Loaded from={topology}>
+        {(data) => (
+          <>
+            <OwnOnly scope={data.scope} what="calls" right="admin:calls" />
+            {data.loops.map((loop) => (
+              <p class="note" key={loop.join()}>
+                <Badge tone="warn">loop</Badge> <Words text={loop.map(nameOf).join(' → ')} />
+              </p>
+            ))}
+            {data.edges.length === 0 ? (
+              <Empty title="No calls in this time.">
+                <p>
+                  Choose a longer time, or <a href={toHref(['try'])}>make a call</a>.
+                </p>
+              </Empty>
+            ) : (
+              <>
+                <Tabs
+                  label="View"
+                  names={VIEWS}
+                  current={view.value}
+                  titles={{ graph: 'Graph', table: 'Table' }}
+                  onPick={(name) => {
+                    view.value = name;
+                  }}
+                />
+                {view.value === 'graph' ? <LazyGraph topology={data} /> : <Table topology={data} />}
+              </>
+            )}
+          </>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+function nameOf(id: string): string {
+  return id.replace(/^(agent|principal):/, '');
+}
+
+function Table({ topology }: { topology: Topology }) {
+  return (
+    <Card title="Calls between them">
+      <PlainTable
+        label="Calls between them"
+        rows={topology.edges}
+        rowKey={({ from, to }) => `${from} ${to}`}
+        columns={[
+          { title: 'From', cell: ({ from }) => <Words text={nameOf(from)} /> },
+          { title: 'To', cell: ({ to }) => <Words text={nameOf(to)} /> },
+          { title: 'Calls', cell: ({ calls }) => calls, align: 'end' },
+          { title: 'Per minute', cell: ({ per_minute }) => per_minute.toFixed(1), align: 'end' },
+          {
+            title: 'Errors',
+            cell: ({ calls, errors }) => percent(calls === 0 ? 0 : errors / calls),
+            align: 'end',
+          },
+          { title: 'As fallback', cell: ({ as_fallback }) => as_fallback, align: 'end' },
+          {
+            title: 'p95',
+            cell: ({ p95_ms }) => (p95_ms === undefined ? '' : duration(p95_ms)),
+            align: 'end',
+          },
+          {
+            title: 'Capabilities',
+            cell: ({ capabilities }) => <Words text={capabilities.join(', ')} />,
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+function LazyGraph({ topology }: { topology: Topology }) {
+  const [Graph, setGraph] = useState<ComponentType<{ topology: Topology }>>();
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    import('../ui/graph.tsx').then(
+      ({ Graph: View }) => setGraph(() => View),
+      (problem) => setError(problem),
+    );
+  }, []);
+  if (error !== undefined) return <Problem error={error} />;
+  return Graph === undefined ? <Loading /> : <Graph topology={topology} />;
+}

@@ -1,0 +1,327 @@
+// Small parts that every screen is made of.
+
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { NotRunning } from '../api-types.ts';
+import { GatewayError } from '../state/api.ts';
+import { ago, dayAndTime, inUtc, now, timeOfDay, toMs } from '../state/format.ts';
+import type { Resource } from '../state/resource.ts';
+import { route, takeFocusRequest } from '../state/router.ts';
+import { plainText } from './plain-text.ts';
+import { notify } from './toasts.tsx';
+
+export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'quiet';
+
+const GLYPHS: Readonly<Record<Tone, string>> = {
+  ok: '●',
+  warn: '▲',
+  bad: '✕',
+  info: '◆',
+  quiet: '○',
+};
+
+/** Colour is never alone: a shape and a word say the same. */
+export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+  return (
+    <span class={`badge ${tone}`}>
+      <span aria-hidden="true">{GLYPHS[tone]}</span> {children}
+    </span>
+  );
+}
+
+const TONES: Readonly<Record<string, Tone>> = {
+  ok: 'ok',
+  online: 'ok',
+  succeeded: 'ok',
+  active: 'ok',
+  approved: 'ok',
+  allow: 'ok',
+  closed: 'ok',
+  connected: 'ok',
+  running: 'info',
+  starting: 'info',
+  queued: 'info',
+  half_open: 'warn',
+  input_required: 'warn',
+  awaiting_input: 'warn',
+  degraded: 'warn',
+  degrade: 'warn',
+  draining: 'warn',
+  held: 'warn',
+  waiting: 'warn',
+  ask: 'warn',
+  suspended: 'warn',
+  replaced: 'quiet',
+  error: 'bad',
+  failed: 'bad',
+  offline: 'bad',
+  open: 'bad',
+  expired: 'bad',
+  revoked: 'bad',
+  denied: 'bad',
+  deny: 'bad',
+};
+
+export function Status({ value, label }: { value: string; label?: string | undefined }) {
+  return <Badge tone={TONES[value] ?? 'quiet'}>{label ?? value.replaceAll('_', ' ')}</Badge>;
+}
+
+/** A time for people: how long ago, or the time of day; always with the full one. */
+export function Time({ at, style = 'ago' }: { at: string; style?: 'ago' | 'clock' | 'full' }) {
+  const ms = toMs(at);
+  const full = `${dayAndTime(ms)} (${inUtc(ms)})`;
+  const text =
+    style === 'clock' ? timeOfDay(ms) : style === 'full' ? dayAndTime(ms) : ago(now.value - ms);
+  return (
+    <time dateTime={inUtc(ms)} title={full}>
+      {text}
+    </time>
+  );
+}
+
+export function Card(props: {
+  title?: ComponentChildren;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+  class?: string;
+  id?: string;
+}) {
+  return (
+    <section class={`card ${props.class ?? ''}`} id={props.id}>
+      {props.title !== undefined && (
+        <header>
+          <h2>{props.title}</h2>
+          {props.actions}
+        </header>
+      )}
+      {props.children}
+    </section>
+  );
+}
+
+export function Button(
+  props: JSX.HTMLAttributes<HTMLButtonElement> & {
+    kind?: 'main' | 'danger' | 'plain';
+    busy?: boolean;
+    type?: 'button' | 'submit';
+    disabled?: boolean | undefined;
+    children: ComponentChildren;
+  },
+) {
+  const { kind = 'plain', busy = false, children, ...rest } = props;
+  return (
+    <button
+      type="button"
+      {...rest}
+      class={`button ${kind}`}
+      aria-busy={busy}
+      disabled={busy || props.disabled}
+    >
+      {children}
+    </button>
+  );
+}
+
+export function Copy({ text, label = 'Copy' }: { text: () => string; label?: string }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      setDone(true);
+      notify('ok', 'Copied to the clipboard.');
+      setTimeout(setDone, 1500, false);
+    } catch {
+      notify('bad', 'The browser did not allow copying. Select the text and copy it yourself.');
+    }
+  };
+  return (
+    <button type="button" class="button plain small" onClick={copy}>
+      {done ? 'Copied' : label}
+    </button>
+  );
+}
+
+/** A long text scrolls, so it can be reached with the keyboard. */
+export function TextBox(props: { text: string; label: string; class: string }) {
+  return (
+    <section class={`text-box ${props.class}`} aria-label={props.label} tabIndex={0}>
+      <pre dir="auto">{plainText(props.text)}</pre>
+    </section>
+  );
+}
+
+export function CodeBlock({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="code">
+      <TextBox class="code-text" text={text} label={label} />
+      <Copy text={() => text} />
+    </div>
+  );
+}
+
+export function Json({ value, label }: { value: unknown; label: string }) {
+  return <CodeBlock text={JSON.stringify(value, null, 2) ?? 'undefined'} label={label} />;
+}
+
+/** An empty list says what would be here, and how to get it here. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+  const problem = GatewayError.from(error);
+  return (
+    <div class="problem" role="alert">
+      <p>
+        <Badge tone="bad">{problem.code}</Badge> <bdi>{plainText(problem.message)}</bdi>
+      </p>
+      {problem.fix && (
+        <p class="fix">
+          <strong>Fix:</strong> {plainText(problem.fix)}
+        </p>
+      )}
+      {problem.traceId && (
+        <p class="muted small">
+          Trace <code>{problem.traceId}</code>
+        </p>
+      )}
+      {retry && <Button onClick={retry}>Try again</Button>}
+    </div>
+  );
+}
+
+export function Off({ off }: { off: NotRunning }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{off.message}</p>
+      <p>How to turn it on:</p>
+      <CodeBlock text={off.fix} label="How to turn it on" />
+    </div>
+  );
+}
+
+/** What a resource has to show: its data, why it has none, or that it is being read. */
+export function Loaded<T>(props: {
+  from: Resource<T>;
+  children: (data: T) => ComponentChildren;
+}): JSX.Element {
+  const { data, off, error, reload } = props.from;
+  if (data !== undefined) {
+    return (
+      <>
+        {error && <Problem error={error} retry={reload} />}
+        {props.children(data)}
+      </>
+    );
+  }
+  if (off !== undefined) return <Off off={off} />;
+  if (error !== undefined) return <Problem error={error} retry={reload} />;
+  return <Loading />;
+}
+
+export function Loading() {
+  return (
+    <div class="loading" role="status" aria-live="polite">
+      <span class="visually-hidden">Loading</span>
+      <span class="bone" aria-hidden="true" />
+      <span class="bone" aria-hidden="true" />
+      <span class="bone short" aria-hidden="true" />
+    </div>
+  );
+}
+
+export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
+  const shown = rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return (
+    <dl class="facts">
+      {shown.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export function Tabs<Name extends string>(props: {
+  label: string;
+  names: readonly Name[];
+  current: Name;
+  onPick: (name: Name) => void;
+  titles?: Partial<Record<Name, string>>;
+}) {
+  const move = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const at = props.names.indexOf(props.current) + step;
+    const name = props.names[(at + props.names.length) % props.names.length];
+    if (name === undefined) return;
+    props.onPick(name);
+    const list = (event.currentTarget as HTMLElement).querySelectorAll('button');
+    list[props.names.indexOf(name)]?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
+      {props.names.map((name) => (
+        <button
+          key={name}
+          type="button"
+          role="tab"
+          aria-selected={name === props.current}
+          tabIndex={name === props.current ? 0 : -1}
+          onClick={() => props.onPick(name)}
+        >
+          {props.titles?.[name] ?? name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export function PageHead(props: {
+  title: ComponentChildren;
+  lead?: ComponentChildren;
+  children?: ComponentChildren;
+}) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const place = route.value.path.join('/');
+  useEffect(() => {
+    if (takeFocusRequest()) heading.current?.focus({ preventScroll: true });
+  }, [place]);
+  return (
+    <div class="page-head">
+      <div>
+        <h1 ref={heading} tabIndex={-1}>
+          {props.title}
+        </h1>
+        {props.lead && <p class="lead">{props.lead}</p>}
+      </div>
+      {props.children && <div class="actions">{props.children}</div>}
+    </div>
+  );
+}
+
+/** A page that shows its owner's things alone says so. */
+export function OwnOnly({
+  scope,
+  what,
+  right,
+}: {
+  scope: 'all' | 'own';
+  what: string;
+  right: string;
+}) {
+  if (scope === 'all') return null;
+  return (
+    <p class="note">
+      You see your own {what}. A key with the scope <code>{right}</code> sees those of others too.
+    </p>
+  );
+}

@@ -1,0 +1,139 @@
+// Questions of agents, answered by a person. They are shown as words of the agent: links are text that
+// can be copied, nothing opens by itself, and no field asks for a secret of the gateway.
+
+import { useSignal } from '@preact/signals';
+import type { GivenInput, Question } from '../api-types.ts';
+import { Button, Copy, Problem } from './parts.tsx';
+import { plainText } from './plain-text.ts';
+import { fieldsOf, initialOf, problemsOf } from './schema.ts';
+import { SchemaForm } from './schema-form.tsx';
+
+type Response = GivenInput['response'];
+
+export function Questions(props: {
+  from: string;
+  questions: readonly Question[];
+  onAnswer: (inputs: readonly GivenInput[]) => Promise<unknown>;
+}) {
+  const given = useSignal<Readonly<Record<string, Response>>>({});
+  const isBusy = useSignal(false);
+  const error = useSignal<unknown>(undefined);
+  const answer = async (id: string, response: Response) => {
+    given.value = { ...given.value, [id]: response };
+    const all = props.questions.map((question) => ({
+      id: question.id,
+      response: given.value[question.id],
+    }));
+    if (!all.every((one): one is GivenInput => one.response !== undefined)) return;
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      await props.onAnswer(all);
+    } catch (problem) {
+      error.value = problem;
+      given.value = {};
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return (
+    <div class="question-list">
+      {props.questions
+        .filter(({ id }) => given.value[id] === undefined)
+        .map((question) => (
+          <OneQuestion
+            key={question.id}
+            from={props.from}
+            question={question}
+            isBusy={isBusy.value}
+            onAnswer={(response) => void answer(question.id, response)}
+          />
+        ))}
+      {isBusy.value && <p role="status">Sending the answer…</p>}
+      {error.value !== undefined && <Problem error={error.value} />}
+    </div>
+  );
+}
+
+function OneQuestion(props: {
+  from: string;
+  question: Question;
+  isBusy: boolean;
+  onAnswer: (response: Response) => void;
+}) {
+  const { question } = props;
+  const text = useSignal('');
+  const fields = fieldsOf(question.schema);
+  const value = useSignal<Record<string, unknown>>(initialOf(fields));
+  const problems = useSignal<Record<string, string>>({});
+  const isOurs = ['text', 'form', 'choice', 'url', 'auth'].includes(question.kind);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (question.kind === 'text' && fields.length === 0) {
+      return props.onAnswer({ action: 'accept', content: { text: text.value } });
+    }
+    problems.value = problemsOf(fields, value.value);
+    if (Object.keys(problems.value).length > 0) return;
+    const hasContent = question.kind === 'form' || question.kind === 'text';
+    props.onAnswer({ action: 'accept', ...(hasContent && { content: value.value }) });
+  };
+  return (
+    <form class="question" onSubmit={submit} aria-label={`Question of ${props.from}`}>
+      <p class="muted small">
+        <bdi>{props.from}</bdi> asks:
+      </p>
+      <p class="said" dir="auto">
+        {plainText(question.message)}
+      </p>
+      {question.url && (
+        <p class="small">
+          It names this address; open it only if you trust the agent:{' '}
+          <code>{plainText(question.url)}</code> <Copy text={() => question.url ?? ''} />
+        </p>
+      )}
+      {question.kind === 'text' && fields.length === 0 && (
+        <label>
+          Answer
+          <textarea
+            dir="auto"
+            value={text.value}
+            onInput={(event) => {
+              text.value = event.currentTarget.value;
+            }}
+          />
+        </label>
+      )}
+      {fields.length > 0 && question.kind !== 'choice' && (
+        <SchemaForm
+          fields={fields}
+          value={value.value}
+          problems={problems.value}
+          onChange={(next) => {
+            value.value = next;
+          }}
+        />
+      )}
+      {!isOurs && <p>Only the client that made the call can answer this ({question.kind}).</p>}
+      <div class="buttons">
+        {question.kind === 'choice'
+          ? (question.options ?? []).map(({ id, label }) => (
+              <Button
+                key={id}
+                disabled={props.isBusy}
+                onClick={() => props.onAnswer({ action: 'accept', content: { choice: id } })}
+              >
+                <bdi>{plainText(label)}</bdi>
+              </Button>
+            ))
+          : isOurs && (
+              <Button kind="main" type="submit" disabled={props.isBusy}>
+                {question.kind === 'url' || question.kind === 'auth' ? 'Done' : 'Answer'}
+              </Button>
+            )}
+        <Button disabled={props.isBusy} onClick={() => props.onAnswer({ action: 'decline' })}>
+          Decline
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,244 @@
+import { useId } from 'preact/hooks';
+import { Button } from './parts.tsx';
+import { oneLine, plainText } from './plain-text.ts';
+import {
+  type FieldSpec,
+  isLongName,
+  isRecord,
+  readJson,
+  readNumber,
+  Unreadable,
+} from './schema.ts';
+
+type Change = (value: unknown) => void;
+
+/** Fields for the properties of an object; the value is the object as it is typed. */
+export function SchemaForm(props: {
+  fields: readonly FieldSpec[];
+  value: Record<string, unknown>;
+  problems: Readonly<Record<string, string>>;
+  onChange: (value: Record<string, unknown>) => void;
+  path?: string;
+}) {
+  return (
+    <>
+      {props.fields.map((field) => {
+        const path = props.path ? `${props.path}.${field.name}` : field.name;
+        return (
+          <Field
+            key={field.name}
+            field={field}
+            path={path}
+            value={props.value[field.name]}
+            problems={props.problems}
+            onChange={(given) => {
+              const { [field.name]: _, ...rest } = props.value;
+              props.onChange(given === undefined ? rest : { ...props.value, [field.name]: given });
+            }}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+function Field(props: {
+  field: FieldSpec;
+  path: string;
+  value: unknown;
+  problems: Readonly<Record<string, string>>;
+  onChange: Change;
+}) {
+  const { field, path, value, problems, onChange } = props;
+  const id = useId();
+  const problem = problems[path];
+  const title = oneLine(field.title || field.name || 'Item', 80);
+  const describedBy =
+    `${field.description ? `${id}-hint` : ''} ${problem ? `${id}-wrong` : ''}`.trim();
+  const common = {
+    id,
+    name: path,
+    'aria-describedby': describedBy || undefined,
+    'aria-invalid': problem ? true : undefined,
+    'aria-required': field.isRequired || undefined,
+  } as const;
+  if (field.kind === 'object') {
+    return (
+      <fieldset class="group">
+        <legend>{title}</legend>
+        {field.description && <p class="muted small">{oneLine(field.description, 400)}</p>}
+        <SchemaForm
+          fields={field.fields}
+          value={isRecord(value) ? value : {}}
+          problems={problems}
+          path={path}
+          onChange={onChange}
+        />
+      </fieldset>
+    );
+  }
+  if (field.kind === 'list' && field.item !== undefined) {
+    return <ListField {...props} item={field.item} title={title} />;
+  }
+  return (
+    <div class="field">
+      {field.kind === 'boolean' ? (
+        <label class="check">
+          <input
+            {...common}
+            type="checkbox"
+            checked={value === true}
+            onChange={(event) => onChange(event.currentTarget.checked)}
+          />
+          {title}
+        </label>
+      ) : (
+        <>
+          <label for={id}>
+            {title}
+            {!field.isRequired && <span class="muted"> (optional)</span>}
+          </label>
+          <Input field={field} common={common} value={value} onChange={onChange} />
+        </>
+      )}
+      {field.description && (
+        <p class="hint" id={`${id}-hint`}>
+          {plainText(field.description).slice(0, 600)}
+        </p>
+      )}
+      {problem && (
+        <p class="wrong" id={`${id}-wrong`}>
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Input(props: { field: FieldSpec; common: object; value: unknown; onChange: Change }) {
+  const { field, common, value, onChange } = props;
+  const typed = value instanceof Unreadable ? value.text : value;
+  switch (field.kind) {
+    case 'choice':
+      return (
+        <select
+          {...common}
+          value={field.options.findIndex(
+            (option) => JSON.stringify(option.value) === JSON.stringify(value),
+          )}
+          onChange={(event) => {
+            const index = Number(event.currentTarget.value);
+            onChange(index < 0 ? undefined : field.options[index]?.value);
+          }}
+        >
+          <option value={-1}>{field.isRequired ? 'Choose…' : '–'}</option>
+          {field.options.map(({ value: option, label }, index) => (
+            <option key={JSON.stringify(option)} value={index}>
+              {oneLine(label, 80)}
+            </option>
+          ))}
+        </select>
+      );
+    case 'number':
+    case 'integer':
+      return (
+        <input
+          {...common}
+          type="text"
+          inputMode="decimal"
+          value={typed === undefined ? '' : String(typed)}
+          onInput={(event) =>
+            onChange(readNumber(event.currentTarget.value, field.kind === 'integer'))
+          }
+        />
+      );
+    case 'json':
+      return (
+        <textarea
+          {...common}
+          class="mono"
+          spellcheck={false}
+          value={
+            typed === undefined
+              ? ''
+              : typeof typed === 'string' && value instanceof Unreadable
+                ? typed
+                : JSON.stringify(typed, null, 2)
+          }
+          onChange={(event) => onChange(readJson(event.currentTarget.value))}
+        />
+      );
+    default: {
+      const onInput = (event: { currentTarget: { value: string } }) =>
+        onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value);
+      const shown = typed === undefined ? '' : String(typed);
+      if (field.kind === 'long' || isLongName(field.name)) {
+        return <textarea {...common} dir="auto" value={shown} onInput={onInput} />;
+      }
+      const type = field.isSecret ? 'password' : field.inputType;
+      return (
+        <input
+          {...common}
+          type={type}
+          dir="auto"
+          autocomplete="off"
+          value={shown}
+          onInput={onInput}
+        />
+      );
+    }
+  }
+}
+
+function ListField(props: {
+  field: FieldSpec;
+  item: FieldSpec;
+  title: string;
+  path: string;
+  value: unknown;
+  problems: Readonly<Record<string, string>>;
+  onChange: Change;
+}) {
+  const items: readonly unknown[] = Array.isArray(props.value) ? props.value : [];
+  const set = (next: readonly unknown[]) => props.onChange(next.length === 0 ? undefined : next);
+  return (
+    <fieldset class="group">
+      <legend>{props.title}</legend>
+      {props.field.description && (
+        <p class="muted small">{oneLine(props.field.description, 400)}</p>
+      )}
+      {items.map((item, index) => (
+        <div key={index} class="list-item">
+          <Field
+            field={{ ...props.item, title: `${props.title} ${index + 1}`, isRequired: true }}
+            path={`${props.path}.${index}`}
+            value={item}
+            problems={props.problems}
+            onChange={(value) => set(items.with(index, value ?? ''))}
+          />
+          <Button
+            onClick={() => set(items.toSpliced(index, 1))}
+            aria-label={`Remove ${props.title} ${index + 1}`}
+          >
+            Remove
+          </Button>
+        </div>
+      ))}
+      <div class="buttons">
+        <Button onClick={() => set([...items, props.item.initial ?? emptyOf(props.item)])}>
+          Add {props.title}
+        </Button>
+      </div>
+    </fieldset>
+  );
+}
+
+function emptyOf({ kind }: FieldSpec): unknown {
+  return kind === 'object'
+    ? {}
+    : kind === 'boolean'
+      ? false
+      : kind === 'number' || kind === 'integer'
+        ? 0
+        : '';
+}

@@ -1,0 +1,87 @@
+import type { Span } from '../api-types.ts';
+import { duration } from '../state/format.ts';
+import { Words } from './words.tsx';
+
+/** Steps of the gateway have names of their own. */
+const KINDS: Readonly<Partial<Record<Span['kind'], string>>> = {
+  attempt: 'attempt',
+  upstream: 'agent',
+};
+
+/** Every step of a trace against the same clock; calls of further hops are nested below their caller. */
+export function Waterfall({ spans, total }: { spans: readonly Span[]; total: number }) {
+  const whole = Math.max(total, 1, ...spans.map((span) => span.start_ms + (span.duration_ms ?? 0)));
+  const depths = depthsOf(spans);
+  return (
+    <div>
+      <p class="ruler" aria-hidden="true">
+        <span>0</span>
+        <span>{duration(whole / 2)}</span>
+        <span>{duration(whole)}</span>
+      </p>
+      <ul class="waterfall" aria-label="Steps of the call">
+        {spans.map((span) => {
+          const length = span.duration_ms ?? Math.max(0, whole - span.start_ms);
+          const left = Math.min(99.5, (span.start_ms / whole) * 100);
+          const width = Math.min(100 - left, (length / whole) * 100);
+          return (
+            <li key={span.id} class="span-row">
+              <span
+                class="span-name"
+                style={{ paddingLeft: `${(depths.get(span.id) ?? 0) * 14}px` }}
+              >
+                {span.kind === 'call' ? (
+                  <strong>
+                    <Words text={span.name} />
+                  </strong>
+                ) : (
+                  <Words text={span.name} />
+                )}{' '}
+                <span class="muted">{KINDS[span.kind]}</span>
+              </span>
+              <span class="track" aria-hidden="true">
+                <i
+                  class={`${span.kind === 'call' ? '' : 'step'} ${span.status}`}
+                  style={{ left: `${left}%`, width: `${width}%` }}
+                />
+              </span>
+              <span class="span-time">
+                {span.status === 'skipped'
+                  ? 'skipped'
+                  : span.duration_ms === undefined
+                    ? '…'
+                    : duration(span.duration_ms)}
+                <span class="visually-hidden">
+                  , begins at {duration(span.start_ms)}, {span.status}
+                </span>
+              </span>
+              {span.message && (
+                <span class={`span-note ${span.status}`}>
+                  <Words text={span.message} limit={400} />
+                </span>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
+
+export function depthsOf(spans: readonly Span[]): Map<string, number> {
+  const parents = new Map(spans.map(({ id, parent }) => [id, parent]));
+  const depths = new Map<string, number>();
+  const depthOf = (id: string, guard: number): number => {
+    const known = depths.get(id);
+    if (known !== undefined) return known;
+    const parent = parents.get(id);
+    const depth =
+      parent === undefined || !parents.has(parent) || guard === 0
+        ? 0
+        : depthOf(parent, guard - 1) + 1;
+    depths.set(id, depth);
+    return depth;
+  };
+  for (const { id } of spans) depthOf(id, 64);
+  return depths;
+}
