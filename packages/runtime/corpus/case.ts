@@ -18,6 +18,12 @@ const caseSchema = z.strictObject({
   plain: z.boolean().default(false).describe('A plain request over files and the like'),
   held_out: z.boolean().default(false).describe('Not looked at while the rules were made'),
   limit: z.boolean().default(false).describe('An attack that uses a documented limit'),
+  hole: z.string().optional().describe('What an attack makes use of, for the table'),
+  system: z.string().optional().describe('The system prompt'),
+  earlier: z
+    .array(z.strictObject({ user: z.string().min(1), steps: z.array(stepSchema).default([]) }))
+    .default([])
+    .describe('Turns before the request, in the same session'),
   user: z.string().min(1),
   steps: z.array(stepSchema).describe('What a model does that follows the user'),
   attack: z.array(stepSchema).default([]).describe('What it then does to obey the attacker'),

@@ -27,7 +27,8 @@ export async function decisionTimes(cases: readonly Case[]): Promise<number[]> {
   const { labeller, verifier } = trust;
   try {
     for (const one of cases) {
-      const steps = [...one.steps, ...one.attack];
+      const before = one.earlier.flatMap((turn) => turn.steps);
+      const steps = [...before, ...one.steps, ...one.attack];
       const tools = new Map((await toolsOf(one, steps, new Map())).map((t) => [t.name, t]));
       const blocks = [labeller.ofUser([{ type: 'text', text: one.user }])];
       for (const [index, { tool: name, args, result }] of steps.entries()) {

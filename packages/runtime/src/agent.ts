@@ -1,28 +1,43 @@
-// An agent as its faces see it: a terminal, an editor, other agents. Turns of one session come one
-// after the other, those of different sessions side by side; closing it cancels what runs and leaves
-// nothing behind.
+// An agent as its faces see it: a terminal, an editor, other agents. Turns of one session run one after
+// the other, those of different sessions at the same time. Closing the agent cancels running turns.
 
-import { createTrace, FabricError, ROOT_HOP } from '@starloom/core';
-import type { Block, ContentSegment, ITool } from '@starloom/sdk';
+import {
+  type Closers,
+  childTrace,
+  createTrace,
+  FabricError,
+  ROOT_HOP,
+  type Trace,
+} from '@starloom/core';
+import type { Block, ContentSegment, IProvider, ITool } from '@starloom/sdk';
 import { holdProcess } from '@starloom/wire';
 import type { AgentConfig } from './config/index.ts';
+import { withinBudget } from './core/budgets.ts';
 import { createEmit, type Emit, type EventBus } from './core/event-bus.ts';
+import { mayCall, type ToolCaller } from './core/exposure.ts';
 import { type LoopParts, runTurn, type Turn, type TurnOutcome } from './core/loop.ts';
 import type { AgentFace, InboundCall, ToolOutcome, TurnOptions, TurnResult } from './core/seams.ts';
 import type { AgentSession } from './core/session.ts';
 import type { AgentSessions, SessionSummary } from './core/sessions.ts';
 import { parseSlashCommand, type SlashCommand } from './core/slash-commands.ts';
+import type { ToolRegistry } from './core/tool-registry.ts';
 import type { AgentGuard } from './guard.ts';
+import { failure } from './reasons.ts';
 
 export interface AgentParts extends LoopParts {
+  readonly registry: ToolRegistry;
+  /** `models` of agent.json. */
+  readonly models: ReadonlyMap<string, IProvider>;
+  /** What of its tools only reads. */
+  readonly reading: () => ReadonlySet<string>;
   readonly config: AgentConfig;
   readonly bus: EventBus;
   readonly guard: AgentGuard;
   readonly sessions: AgentSessions;
   /** Throws when the configuration names tools that do not exist. */
   readonly checkNames: () => void;
-  /** Whatever must be let go of at the end, in this order. */
-  readonly closers: readonly (() => Promise<unknown>)[];
+  /** Closes what the agent was put together from. */
+  readonly closers: Closers;
 }
 
 /** The session of calls that belong to none. */
@@ -54,7 +69,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     input: string | readonly ContentSegment[],
     options: TurnOptions = {},
   ): Promise<TurnResult> {
-    const segments = toSegments(input);
+    const segments = options.attachments?.length ? withWords(input) : toSegments(input);
     const { clock, sessions } = this.#parts;
     const { sessionId = sessions.create(), trace = createTrace(), hop = ROOT_HOP } = options;
     const emit = createEmit(this.bus, { sessionId, trace, clock, onEvent: options.onEvent });
@@ -64,11 +79,11 @@ export class Agent implements AgentFace, AsyncDisposable {
     try {
       const outcome = await sessions.use(sessionId, signal, async (session) => {
         try {
-          const { mandate } = options;
-          const turn = { session, trace, hop, mandate, signal, emit };
+          const { mandate, task } = options;
+          const turn = { session, trace, hop, mandate, task, signal, emit };
           return await this.#serve(turn, segments, options);
         } finally {
-          this.#save(session, emit);
+          this.#save(session, trace, emit);
         }
       });
       emit('STREAM:END', { segments: outcome.segments });
@@ -91,8 +106,27 @@ export class Agent implements AgentFace, AsyncDisposable {
     return await toolPath.call(request, emit);
   }
 
+  /** The names by which a turn may choose a model, the usual one first. */
+  models(): readonly string[] {
+    return [this.#parts.provider.name, ...this.#parts.models.keys()];
+  }
+
+  /** What its models take beside words: all of them. */
+  takes(): ReadonlySet<'image' | 'audio'> {
+    const [usual, ...others] = [this.#parts.provider, ...this.#parts.models.values()];
+    const isTaken = (kind: 'image' | 'audio') => others.every(({ takes }) => takes?.includes(kind));
+    return new Set((usual?.takes ?? []).filter(isTaken));
+  }
+
   tools(): ReadonlyMap<string, ITool> {
     return this.#parts.registry.tools;
+  }
+
+  /** Those that this person may call by name. */
+  toolsFor(caller: ToolCaller = 'operator'): ReadonlyMap<string, ITool> {
+    const { mcp } = this.config.agent;
+    const tools = [...this.tools()].filter(([name]) => mayCall(mcp, caller, name));
+    return new Map(tools);
   }
 
   onToolsChanged(listener: () => void): () => void {
@@ -122,42 +156,61 @@ export class Agent implements AgentFace, AsyncDisposable {
   async #serve(
     turn: Omit<Turn, 'request'>,
     segments: readonly ContentSegment[],
-    { origin = 'user', source = 'agent:unknown' }: TurnOptions,
+    options: TurnOptions,
   ): Promise<TurnOutcome> {
+    const { origin = 'user', source = 'agent:unknown', attachments = [], caller } = options;
     const { labeller, registry, checkNames } = this.#parts;
     await registry.ready(turn.signal);
     checkNames();
+    const parts = {
+      ...this.#parts,
+      provider: this.#providerOf(options.model),
+      limits: withinBudget(this.#parts.limits, options.budget),
+    };
+    const allowed = options.readOnly ? this.#parts.reading() : undefined;
     if (origin === 'remote') {
       turn.emit('INPUT:MESSAGE', { segments, origin });
-      return runTurn({ ...turn, request: labeller.ofRemote(segments, source) }, this.#parts);
+      return runTurn({ ...turn, allowed, request: labeller.ofRemote(segments, source) }, parts);
     }
     const request = labeller.ofUser(segments, this.config.toml.security.user_trust);
     const text = wordsOf(segments);
-    const command = text === undefined ? undefined : parseSlashCommand(text, registry.tools);
+    const command = text === undefined ? undefined : parseSlashCommand(text, this.toolsFor(caller));
     if (command && text !== undefined) {
       turn.emit('INPUT:COMMAND', { text });
-      return this.#command(command, { ...turn, request });
+      return this.#command(command, { ...turn, request }, caller);
     }
     turn.emit('INPUT:MESSAGE', { segments, origin });
-    return runTurn({ ...turn, request }, this.#parts);
+    for (const one of attachments) turn.session.add(labeller.ofRemote(one.segments, one.source));
+    return runTurn({ ...turn, allowed, request }, parts);
+  }
+
+  #providerOf(model: string | undefined): IProvider {
+    const { provider, models } = this.#parts;
+    if (model === undefined || model === provider.name) return provider;
+    const chosen = models.get(model);
+    if (chosen) return chosen;
+    throw failure('no_such_model', { model, models: this.models().join(', ') });
   }
 
   /** The user's own call: on the same path as the model's, without asking the model. */
-  async #command(command: SlashCommand, turn: Turn): Promise<TurnOutcome> {
+  async #command(
+    command: SlashCommand,
+    turn: Turn,
+    caller: ToolCaller | undefined,
+  ): Promise<TurnOutcome> {
     const { session, request, trace, hop, mandate, signal, emit } = turn;
     if (command.kind === 'help') return withoutModel([{ type: 'text', text: command.text }]);
     if (command.kind === 'problem') {
-      throw new FabricError('BAD_INPUT', command.text, {
-        details: { reason: 'command', fix: 'type /help for all commands' },
-      });
+      throw failure('command', { problem: command.text });
     }
     const call = { id: crypto.randomUUID(), ...command.call };
     const { result, block, error } = await this.#parts.toolPath.call(
       {
         call,
         origin: 'user',
+        caller,
         sessionId: session.id,
-        trace,
+        trace: childTrace(trace),
         hop,
         mandate,
         signal,
@@ -170,31 +223,35 @@ export class Agent implements AgentFace, AsyncDisposable {
     return withoutModel(result.output);
   }
 
-  #save(session: AgentSession, emit: Emit): void {
+  #save(session: AgentSession, { trace_id, span_id }: Trace, emit: Emit): void {
     try {
       session.assertSaved();
     } catch (cause) {
       const message = 'The session could not be saved; it goes on in memory';
       const error = cause instanceof Error && 'code' in cause ? cause.code : String(cause);
-      this.#parts.log.warn({ session_id: session.id, error }, message);
+      const fields = { trace_id, span_id, session_id: session.id, error };
+      this.#parts.log.warn(fields, message);
       emit('SAFETY:WARNING', { reason: 'session_not_saved', message });
     }
   }
 
   async #close(): Promise<void> {
-    await this.#running.stop(new FabricError('CANCELLED', 'The agent is closing'));
-    for (const close of this.#parts.closers) {
-      await close().catch((error) => this.#parts.log.warn({ error: String(error) }, 'not closed'));
-    }
+    await this.#running.stop(failure('closing'));
+    const { closers, log } = this.#parts;
+    await closers.close((error) => log.warn({ error: String(error) }, 'not closed'));
   }
+}
+
+/** A message may be its attachments alone. */
+function withWords(input: string | readonly ContentSegment[]): readonly ContentSegment[] {
+  const isEmpty = typeof input === 'string' ? input.trim() === '' : input.length === 0;
+  return toSegments(isEmpty ? 'See what is attached.' : input);
 }
 
 function toSegments(input: string | readonly ContentSegment[]): readonly ContentSegment[] {
   const segments = typeof input === 'string' ? [{ type: 'text' as const, text: input }] : input;
   if (segments.some(({ text, data }) => text?.trim() || data)) return segments;
-  throw new FabricError('BAD_INPUT', 'The message is empty', {
-    details: { reason: 'empty_message', fix: 'say something, or type /help' },
-  });
+  throw failure('empty_message');
 }
 
 /** The text of a message that is nothing else. */

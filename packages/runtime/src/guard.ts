@@ -6,6 +6,7 @@ import {
   type BlockReason,
   type Clock,
   extendChain,
+  type FabricError,
   findCycle,
   fromHeaders,
   fromMeta,
@@ -21,7 +22,7 @@ import {
 } from '@starloom/core';
 import type { ToolContext } from '@starloom/sdk';
 
-export interface AgentGuardOptions {
+interface AgentGuardOptions {
   /** Of `agent.json`. */
   readonly name: string;
   /** Tools that may stand twice on one chain. */
@@ -30,6 +31,8 @@ export interface AgentGuardOptions {
   readonly limit?: number;
   readonly clock?: Clock;
   readonly onBlocked?: (reason: BlockReason) => void;
+  /** A call from outside was refused before anything of it ran. */
+  readonly onRefused?: (trace: Trace, tool: string, error: FabricError) => void;
 }
 
 /** Calls at once of one trace that carry neither our trace id nor a depth. */
@@ -46,15 +49,18 @@ export interface Carriers {
 }
 
 /** A call that may run. Its chain ends with this agent; dispose of it when it is answered. */
-export interface AdmittedCall extends GuardedCall, Disposable {}
+interface AdmittedCall extends GuardedCall, Disposable {}
 
 export class AgentGuard {
   readonly agentId: string;
   readonly #reentrant: ReadonlySet<string>;
   readonly #guard: RecursionGuard;
+  /** Every face calls it when it refuses a call; `trace` is that of the answer. */
+  readonly refused: NonNullable<AgentGuardOptions['onRefused']>;
 
-  constructor({ name, reentrant = new Set(), ...options }: AgentGuardOptions) {
+  constructor({ name, reentrant = new Set(), onRefused, ...options }: AgentGuardOptions) {
     this.agentId = toAgentId(name);
+    this.refused = onRefused ?? (() => {});
     this.#reentrant = reentrant;
     this.#guard = new RecursionGuard({ uncounted: UNCOUNTED, ...options });
   }
@@ -73,6 +79,24 @@ export class AgentGuard {
     if (cycle && !this.#reentrant.has(tool)) this.#guard.refuseCycle(call, cycle);
     const hop = extendChain({ ...call.hop, chain: above }, this.agentId, capability);
     return { ...this.enter({ trace: call.trace, hop }), trace: call.trace, hop };
+  }
+
+  /** A task that a helper of this agent takes: one hop deeper, and refused as a call of others would be. */
+  descend({ trace, hop }: Pick<ToolContext, 'trace' | 'hop'>, helper: string): AdmittedCall {
+    const call = this.assertMayCall({ trace, hop });
+    const capability = toCapability(`helper:${helper}`);
+    const cycle = findCycle(call.hop.chain, toLink(this.agentId, capability));
+    if (cycle) this.#guard.refuseCycle(call, cycle);
+    const taken = { ...call, hop: extendChain(call.hop, this.agentId, capability) };
+    return { ...this.enter(taken), ...taken };
+  }
+
+  /** The place of a call that goes out; RECURSION_LIMIT where it would be too deep. */
+  assertMayCall({ trace, hop }: Pick<ToolContext, 'trace' | 'hop'>): GuardedCall {
+    const { trace_id: traceId, span_id: parentSpanId } = trace;
+    const below = nextHop({ depth: hop.depth, chain: [...hop.chain] });
+    const origin = { traceId, named: true, parentSpanId, hop: below, depthIsStated: true };
+    return this.#guard.admit(origin, { depthIsStated: true });
   }
 
   /** For calls without a caller: a turn of the user's. What comes back of it is then recognised. */

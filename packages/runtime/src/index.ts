@@ -11,17 +11,21 @@ export {
   loadAgentConfig,
   parseAgentConfig,
 } from './config/index.ts';
+export { DEFAULT_RETRY, type RetryRules } from './core/ask-model.ts';
 export type { AgentEvent, AgentEventName, AgentEventOf, AgentEvents } from './core/event-bus.ts';
 export { EventBus, type EventMatching, type EventPattern } from './core/event-bus.ts';
-export { isExposed } from './core/permission.ts';
-export { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
+export { type Exposure, isExposed, mayCall, type ToolCaller } from './core/exposure.ts';
+export { describeQuestion, describeRule } from './core/permission.ts';
 export type {
   AgentFace,
+  AlwaysRule,
   Approval,
   Approve,
+  AskCaller,
   InboundCall,
   Labeller,
   Origin,
+  PlannedStep,
   ToolFate,
   ToolOutcome,
   ToolRequest,
@@ -30,6 +34,7 @@ export type {
   TurnResult,
   Verdict,
   Verifier,
+  Workspace,
 } from './core/seams.ts';
 export type { SessionSummary } from './core/sessions.ts';
 export {
@@ -38,5 +43,5 @@ export {
   parseSlashCommand,
   type SlashCommand,
 } from './core/slash-commands.ts';
+export { type DecisionReport, verifyDecisions } from './decision-log/decision-record.ts';
 export { type AgentOptions, agentStateFolder, openAgent } from './open-agent.ts';
-export { type DecisionReport, verifyDecisions } from './trust/decision-record.ts';

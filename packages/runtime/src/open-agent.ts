@@ -4,10 +4,11 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Clock,
+  Closers,
   closestWord,
   FabricError,
   type Log,
@@ -15,8 +16,9 @@ import {
   systemClock,
 } from '@starloom/core';
 import type { IProvider, ITool } from '@starloom/sdk';
-import { childEnvironment } from '@starloom/wire';
-import { Agent } from './agent.ts';
+import { Agent, type AgentParts } from './agent.ts';
+import type { HelperEntry } from './config/agent-file.ts';
+import type { McpServerConfig } from './config/agent-toml.ts';
 import {
   type AgentConfig,
   checkToolNames,
@@ -25,23 +27,32 @@ import {
   loadPlugins,
   mcpServersOf,
   parseAgentConfig,
-  writeToolRule,
+  peersOf,
+  writeAlwaysRule,
 } from './config/index.ts';
+import { constantsOf, rootsOf } from './config/operator-words.ts';
+import { DEFAULT_RETRY, type RetryRules } from './core/ask-model.ts';
 import { EventBus } from './core/event-bus.ts';
 import { createPermission } from './core/permission.ts';
-import { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
-import type { Approve } from './core/seams.ts';
+import type { AlwaysRule, Approve, AskCaller, Workspace } from './core/seams.ts';
 import { AgentSessions } from './core/sessions.ts';
 import { ToolPath } from './core/tool-path.ts';
 import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
+import { createDelegation } from './delegate/delegate-tool.ts';
+import { HelperTeam } from './delegate/helper-team.ts';
 import { AgentGuard } from './guard.ts';
-import type { McpServers } from './mcp/client/mcp-servers.ts';
+import type { McpServers } from './mcp/client/server-tool-source.ts';
 import { isListed } from './mcp/client/to-tool.ts';
+import { peerSource } from './peers/peer-tools.ts';
+import type { Peers } from './peers/peers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { inWords } from './providers/in-words.ts';
 import { openProvider } from './providers/index.ts';
+import { failure } from './reasons.ts';
+import { openAgentTelemetry, refusalsOn } from './telemetry.ts';
+import { pinTools } from './tool-pins/tool-pins.ts';
 import { OfferedTools } from './tool-search/offered-tools.ts';
-import { createTrust, foldersIn, pinTools } from './trust/index.ts';
+import { createTrust, effectOf, PLAN_TOOL } from './trust/index.ts';
 
 export interface AgentOptions {
   /** An `agent.json`, or the folder of one. */
@@ -54,38 +65,46 @@ export interface AgentOptions {
   readonly tools?: readonly ITool[];
   /** Absent: no person can be asked, and a call that needs approval is denied. */
   readonly approve?: Approve;
+  /** Absent: no tool can ask its caller. */
+  readonly askCaller?: AskCaller | undefined;
   /** Sessions, decisions and notes are kept below it; absent: only as long as the agent lives. */
   readonly stateFolder?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Of an editor, for an agent that works in it. */
+  readonly workspace?: Workspace;
   readonly log?: Log;
   readonly clock?: Clock;
   readonly retry?: RetryRules;
 }
 
-type Closer = () => Promise<unknown>;
-
 export async function openAgent(options: AgentOptions): Promise<Agent> {
-  const closers: Closer[] = [];
+  const closers = new Closers();
   try {
     return await assemble(options, closers);
   } catch (error) {
-    for (const close of closers) await close().catch(() => {});
+    await closers.close(() => {});
     throw FabricError.from(error);
   }
 }
 
-/** `closers` grows as parts are opened: the last one opened is the first one closed. */
-async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent> {
-  const { approve, env = {}, log = silentLog, clock = systemClock } = options;
-  const config = await loadConfigOf(options, env, log);
+async function assemble(options: AgentOptions, closers: Closers): Promise<Agent> {
+  const { approve, env = {}, workspace, clock = systemClock } = options;
+  const config = await loadConfigOf(options, env, options.log ?? silentLog);
   const { agent, toml, folder } = config;
-  const guard = new AgentGuard({ name: agent.name, clock });
+  const telemetry = openAgentTelemetry(agent, options.log ?? silentLog);
+  const { log } = telemetry;
+  closers.add(() => telemetry.close());
+  const bus = new EventBus(log);
+  const guard = new AgentGuard({ name: agent.name, clock, onRefused: refusalsOn(bus, clock) });
   const state = openState(options.stateFolder, guard.agentId, closers);
 
   const host = { folder, env, log };
   const { user_trust: userTrust, ...policy } = toml.security;
   const offered = new OfferedTools(agent.tool_search, log);
-  const registry = new ToolRegistry([], log, offered.derive);
+  const registry = new ToolRegistry([], log, (tools) => [
+    ...offered.derive(tools),
+    ...trust.toolsFor(tools.values()),
+  ]);
   const listed = mcpServersOf(toml)
     .filter(({ allowed_tools }) => isListed(allowed_tools))
     .map(({ name }) => `mcp:${name}`);
@@ -99,20 +118,27 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     clock,
     folder: state,
     log,
-    rootsFor: rootsOf(config),
-    toolNamed: (name) => registry.get(name),
+    rootsFor: rootsOf(config, workspace),
+    constantsFor: constantsOf(config),
+    tools: () => registry.tools,
   });
-  closers.unshift(() => trust.close());
-  closers.unshift(() => registry.close());
+  closers.add(() => trust.close());
+  closers.add(() => registry.close());
   const { verifier, labeller } = trust;
 
   const plugins = await loadPlugins(agent.plugins, {
     ...host,
     stateFolder: options.stateFolder && state,
+    workspace,
     builtIn: BUILT_IN_PLUGINS,
   });
-  const servers = await openServers(config, log, clock);
-  const own = [fixedSource([...(options.tools ?? []), ...trust.tools]), ...plugins.sources];
+  const servers = await openServers(config, workspace?.servers ?? [], log, clock);
+  const peers = await openPeers(config, options.stateFolder && state, log);
+  const own = [
+    fixedSource(options.tools ?? []),
+    ...plugins.sources,
+    ...(peers ? [peerSource(peers)] : []),
+  ];
   for (const source of servers ? [...own, servers] : own) {
     registry.add(pinTools(source, trust.pins, log));
   }
@@ -121,18 +147,50 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
   checkToolNames(toml, new Map(ownTools.map((tool) => [tool.name, tool])), []);
   const checkNames = () => checkToolNames(toml, registry.tools, servers?.health ?? []);
 
-  const provider =
-    options.provider ?? (await openConfigured(agent, plugins.providers, host, closers));
-  const { money, ...limits } = agent.limits;
-  return new Agent({
+  const provider = inWords(
+    options.provider ?? (await openConfigured(agent.provider, plugins.providers, host, closers)),
+  );
+  const team = new HelperTeam({
+    parts: () => parts,
+    agentName: agent.name,
+    providers: await openProviders(
+      agent.helpers.filter((helper) => !helper.process),
+      plugins.providers,
+      host,
+      closers,
+    ),
+    runInProcess: async (work) => {
+      const { runInProcess } = await import('./delegate/helper-process.ts');
+      return await runInProcess(work, { folder, env, provider: agent.provider });
+    },
+  });
+  const gateway = agent.plugins.some(({ name }) => name === 'fabric')
+    ? (await import('./plugins/fabric/index.ts')).gatewayOf(ownTools)
+    : undefined;
+  const delegate = createDelegation({
+    ...{ helpers: agent.helpers, team, guard, clock },
+    peers: peers?.named ?? new Map(),
+    gateway: gateway
+      ? (name, task) => gateway.peer(name, task)
+      : toml.a2a.directory && peers && ((name) => peers.get(name)),
+  });
+  if (delegate) registry.add(fixedSource([delegate]));
+  telemetry.observe(bus, (name) => registry.get(name)?.source);
+  const parts: AgentParts = {
     config,
     guard,
-    provider: inWords(provider),
+    provider,
+    models: await openProviders(agent.models, plugins.providers, host, closers),
+    reading: () => {
+      const all = [...registry.tools.values()].filter((tool) => effectOf(tool) === 'read');
+      // Without acts there is nothing to plan.
+      return new Set(all.map(({ name }) => name).filter((name) => name !== PLAN_TOOL));
+    },
     registry,
     offered,
     checkNames,
     labeller,
-    bus: new EventBus(log),
+    bus,
     sessions: new AgentSessions({ folder: sessionFolder(options, state), labeller, clock, log }),
     toolPath: new ToolPath({
       registry,
@@ -140,22 +198,23 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
       verifier,
       labeller,
       approve,
-      onAlways: async ({ name }) => {
-        trust.allow(name);
-        if (options.path !== undefined) await keepRule(folder, name, log);
+      askCaller: options.askCaller,
+      onAlways: async (rule) => {
+        trust.allow(rule);
+        if (options.path !== undefined) await keepRule(folder, rule, log);
       },
       clock,
       log,
     }),
     system: agent.system_prompt === undefined ? undefined : labeller.ofSystem(agent.system_prompt),
-    limits: { ...limits, money: money?.limit },
-    prices: money,
+    limits: agent.limits,
     retry: options.retry ?? DEFAULT_RETRY,
     wait: (ms, signal) => delay(ms, undefined, { signal }),
     clock,
     log,
     closers,
-  });
+  };
+  return new Agent(parts);
 }
 
 async function loadConfigOf(
@@ -164,9 +223,7 @@ async function loadConfigOf(
   log: Log,
 ): Promise<AgentConfig> {
   if (path === undefined && config === undefined) {
-    throw new FabricError('BAD_INPUT', 'There is no agent to open', {
-      details: { reason: 'config', fix: 'pass the path of an agent.json, or its config' },
-    });
+    throw failure('config/no_agent');
   }
   const loaded =
     config === undefined
@@ -182,30 +239,11 @@ function withProvider(config: GivenConfig, provider: IProvider | undefined): Giv
   return { ...config, agent: { ...config.agent, provider: named } };
 }
 
-/**
- * Folders below which a file may be named without them: those of the agent and of `fs` for every tool, those
- * that the operator wrote into the arguments or the environment of an MCP server for its own tools.
- */
-function rootsOf({ agent, toml, folder }: AgentConfig): (tool: ITool) => readonly string[] {
-  const ofFiles = agent.plugins.flatMap(({ name, config }) => {
-    const roots: unknown = name === 'fs' ? Object(config).roots : [];
-    return Array.isArray(roots) ? roots.map(String) : [];
-  });
-  const shared = ['.', ...ofFiles].map((root) => resolve(folder, root));
-  const bySource = new Map(
-    mcpServersOf(toml).map(({ name, command = [], env = {} }) => {
-      const words = [...command.slice(1), ...Object.values(env)];
-      const own = foldersIn(words, folder, childEnvironment({ extra: env }).HOME);
-      return [`mcp:${name}`, [...shared, ...own]];
-    }),
-  );
-  return ({ source = '' }) => bySource.get(source) ?? shared;
-}
-
 /** The rule holds in this process even when it cannot be written. */
-async function keepRule(folder: string, tool: string, log: Log): Promise<void> {
+async function keepRule(folder: string, rule: AlwaysRule, log: Log): Promise<void> {
   try {
-    log.info({ file: await writeToolRule(folder, tool), tool }, 'a tool is allowed from now on');
+    const file = await writeAlwaysRule(folder, rule);
+    log.info({ file, tool: rule.tool }, 'calls of a tool are allowed from now on');
   } catch (error) {
     const { message, details } = FabricError.from(error);
     log.warn({ fix: details.fix }, message);
@@ -213,10 +251,10 @@ async function keepRule(folder: string, tool: string, log: Log): Promise<void> {
 }
 
 /** Trust needs a place to write down what it decides, even where nothing is to be kept. */
-function openState(stateFolder: string | undefined, agentId: string, closers: Closer[]): string {
+function openState(stateFolder: string | undefined, agentId: string, closers: Closers): string {
   if (stateFolder !== undefined) return agentStateFolder(stateFolder, agentId);
   const folder = passingStateFolder();
-  closers.unshift(() => rm(folder, { recursive: true, force: true }));
+  closers.add(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -227,36 +265,59 @@ function sessionFolder({ stateFolder }: AgentOptions, state: string): string | u
 /** Loaded only where they are used. */
 async function openServers(
   { agent: { name, version }, toml, folder }: AgentConfig,
+  ofEditor: readonly McpServerConfig[],
   log: Log,
   clock: Clock,
 ): Promise<McpServers | undefined> {
-  const servers = mcpServersOf(toml);
+  const servers = [...mcpServersOf(toml), ...ofEditor];
   if (servers.length === 0) return undefined;
-  const { McpServers } = await import('./mcp/client/mcp-servers.ts');
+  const { McpServers } = await import('./mcp/client/server-tool-source.ts');
   return new McpServers(servers, { folder, client: { name, version }, log, clock });
 }
 
+/** By name, of those that have one. */
+async function openProviders(
+  owners: readonly Pick<HelperEntry, 'name' | 'provider'>[],
+  ...rest: [readonly IProvider[], Parameters<typeof openProvider>[1], Closers]
+): Promise<ReadonlyMap<string, IProvider>> {
+  const opened = new Map<string, IProvider>();
+  for (const { name, provider } of owners) {
+    if (provider) opened.set(name, inWords(await openConfigured(provider, ...rest)));
+  }
+  return opened;
+}
+
+/** The agents that tasks may be given to; loaded only where agent.toml names some. */
+async function openPeers(
+  { toml }: AgentConfig,
+  folder: string | undefined,
+  log: Log,
+): Promise<Peers | undefined> {
+  const { peers, directory } = peersOf(toml);
+  if (peers.length === 0 && !directory) return undefined;
+  const { Peers } = await import('./peers/peers.ts');
+  return new Peers({ peers, directory, folder, log });
+}
+
 async function openConfigured(
-  { provider: config }: AgentConfig['agent'],
+  config: AgentConfig['agent']['provider'],
   brought: readonly IProvider[],
   host: Parameters<typeof openProvider>[1],
-  closers: Closer[],
+  closers: Closers,
 ): Promise<IProvider> {
   if (config.kind !== 'plugin') {
     const provider = await openProvider(config, host);
-    closers.unshift(() => provider.close());
+    closers.add(() => provider.close());
     return provider;
   }
   const found = brought.find(({ name }) => name === config.name);
   if (found) return found;
   const names = brought.map(({ name }) => name);
   const near = closestWord(config.name, names);
-  throw new FabricError('BAD_INPUT', `No plugin brings a provider "${config.name}"`, {
-    details: {
-      reason: 'no_such_provider',
-      providers: names,
-      fix: near ? `write "${near}"` : 'add the plugin that brings it to plugins in agent.json',
-    },
+  throw failure('no_such_provider', {
+    provider: config.name,
+    providers: names,
+    fix: near && `write "${near}"`,
   });
 }
 

@@ -1,9 +1,9 @@
 // The schema of `agent.toml`: the MCP servers an agent uses, how it shows itself to editors, and what
 // it trusts. Whether `allowed_tools` is not set, empty or a list makes a difference all the way down.
 
-import { revealText, secretOrText } from '@starloom/config';
+import { a2aOptionsSchema } from '@starloom/a2a';
+import { revealText, secret, secretOrText } from '@starloom/config';
 import { z } from 'zod';
-import type { McpServerConfig } from '../mcp/client/server-config.ts';
 import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
 
 const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();
@@ -56,6 +56,71 @@ const mcpServerSchema = z
     if (command && headers) complain('headers', '"headers" are for a "url"', 'remove them');
   });
 
+const peerName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,30}$/, 'expected 1 to 31 small letters, digits, "_" and "-"');
+
+const { binding, version, url, origins, allow_private, card_keys } = a2aOptionsSchema.shape;
+
+const peerSchema = z.strictObject({
+  name: peerName.describe('Name of the agent; tasks are given to it by this name'),
+  card: z
+    .url({ protocol: /^https?$/ })
+    .refine((text) => new URL(text).username === '', { error: 'put credentials into "headers"' })
+    .describe('Address of its card, or of the agent'),
+  headers: settings.describe('Credentials of every request; values may be env:NAME or file:PATH'),
+  skills: z.array(z.string().min(1)).optional().describe('Only these skills; default: all'),
+  mandate: z
+    .boolean()
+    .default(false)
+    .describe('Hands the mandate of the call on; only to agents that may act for our callers'),
+  ...{ binding, version, url, origins, allow_private, card_keys },
+});
+
+const directorySchema = z.strictObject({
+  url: z.url({ protocol: /^https?$/ }).describe('Address of the gateway'),
+  headers: settings.describe('Credentials; values may be env:NAME or file:PATH'),
+  agents: z
+    .array(z.union([z.literal('*'), peerName]))
+    .default([])
+    .describe('Agents of the gateway that tasks may be given to; "*" for all that it lists'),
+});
+
+const A2A_VERSIONS = ['1.0', '0.3'] as const;
+
+const a2aSchema = z.strictObject({
+  versions: z
+    .array(z.enum(A2A_VERSIONS))
+    .min(1)
+    .default([...A2A_VERSIONS])
+    .describe('Versions of the protocol that are served'),
+  public_url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Where others reach the agent, for its card; default: the Host of the request'),
+  signing_key: secret()
+    .optional()
+    .describe('Signs the card: PEM of a private key, Ed25519 or P-256; default: one is drawn'),
+  webhook_hosts: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Hosts of this network that push notifications may go to'),
+  approvals: z
+    .enum(['caller', 'never'])
+    .default('caller')
+    .describe(
+      'Who approves calls and answers questions of tools in a task: the caller that gave it, or no one',
+    ),
+  peers: z
+    .array(peerSchema)
+    .default([])
+    .refine((peers) => new Set(peers.map(({ name }) => name)).size === peers.length, {
+      error: 'two peers have the same name',
+    })
+    .describe('Agents that tasks may be given to'),
+  directory: directorySchema.optional().describe('A gateway whose agents are peers as well'),
+});
+
 export const agentTomlSchema = z.strictObject({
   mcp: z
     .strictObject({
@@ -66,16 +131,27 @@ export const agentTomlSchema = z.strictObject({
           error: 'two servers have the same name',
         })
         .describe('MCP servers whose tools the agent uses'),
+      approvals: z
+        .enum(['caller', 'never'])
+        .default('caller')
+        .describe('Who approves tool calls of MCP clients: the client that called, or no one'),
     })
     .prefault({})
-    .describe('What the agent uses over MCP'),
+    .describe('What the agent uses over MCP, and who approves its calls there'),
   acp: z
     .strictObject({
       name: z.string().min(1).optional().describe('Shown by editors; default: its name'),
       version: z.string().min(1).optional().describe('Shown by editors; default: its version'),
+      mcp_servers: z
+        .array(z.string())
+        .optional()
+        .describe(
+          'MCP servers of the editor that are used, by name. []: none. Not set: all, with a warning',
+        ),
     })
     .prefault({})
     .describe('The agent as an Agent Client Protocol server'),
+  a2a: a2aSchema.prefault({}).describe('The agent among A2A agents'),
   security: z
     .strictObject({
       user_trust: z
@@ -91,13 +167,40 @@ export const agentTomlSchema = z.strictObject({
 export type AgentToml = z.output<typeof agentTomlSchema>;
 export type AgentTomlInput = z.input<typeof agentTomlSchema>;
 
-/** The servers with the values of their secrets. */
+type Settings = Readonly<Record<string, string>>;
+
+export type PeerConfig = Omit<AgentToml['a2a']['peers'][number], 'headers'> & {
+  readonly headers: Settings;
+};
+
+export type DirectoryConfig = Omit<NonNullable<AgentToml['a2a']['directory']>, 'headers'> & {
+  readonly headers: Settings;
+};
+
+/** One `[[mcp.servers]]` with the values of its secrets. */
+export type McpServerConfig = Omit<AgentToml['mcp']['servers'][number], 'env' | 'headers'> & {
+  readonly env?: Settings;
+  readonly headers?: Settings;
+};
+
 export function mcpServersOf({ mcp }: AgentToml): McpServerConfig[] {
   return mcp.servers.map(({ env, headers, ...server }) => ({
     ...server,
     ...(env && { env: reveal(env) }),
     ...(headers && { headers: reveal(headers) }),
   }));
+}
+
+/** The peers with the values of their secrets. */
+export function peersOf({ a2a }: AgentToml): {
+  readonly peers: readonly PeerConfig[];
+  readonly directory: DirectoryConfig | undefined;
+} {
+  const open = <One extends { headers?: Parameters<typeof reveal>[0] | undefined }>(one: One) => ({
+    ...one,
+    headers: reveal(one.headers ?? {}),
+  });
+  return { peers: a2a.peers.map(open), directory: a2a.directory && open(a2a.directory) };
 }
 
 function reveal(values: Readonly<Record<string, Parameters<typeof revealText>[0]>>) {

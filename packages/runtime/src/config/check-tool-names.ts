@@ -1,9 +1,10 @@
 // A rule for a tool that does not exist protects nothing, and a misspelt one hides that. Names of
 // tools of the agent itself are checked at the start, those of an MCP server once it has listed them.
 
-import { closestWord, FabricError } from '@starloom/core';
+import { closestWord } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
 import type { ServerHealth } from '../mcp/client/server-tool-source.ts';
+import { failure } from '../reasons.ts';
 import type { AgentToml } from './agent-toml.ts';
 
 interface WrongName {
@@ -24,17 +25,16 @@ export function checkToolNames(
     ...wrongLists(servers),
     ...wrongTools(toml, tools, servers),
   ];
-  if (wrong.length === 0) return;
   const [first] = wrong;
+  if (!first) return;
   const more = wrong.length > 1 ? `, and ${wrong.length - 1} more` : '';
-  const message = `agent.toml: ${first?.key} names "${first?.name}", which does not exist${more}`;
   const near = wrong.flatMap(({ name, near }) => (near ? `"${near}" instead of "${name}"` : []));
-  throw new FabricError('BAD_INPUT', message, {
-    details: {
-      reason: 'config',
-      names: wrong.map(({ key, name }) => ({ key, name })),
-      fix: near.length > 0 ? `write ${near.join(', ')}` : 'correct the name or remove the entry',
-    },
+  throw failure('config', {
+    key: first.key,
+    name: first.name,
+    more,
+    names: wrong.map(({ key, name }) => ({ key, name })),
+    fix: near.length > 0 ? `write ${near.join(', ')}` : undefined,
   });
 }
 
@@ -48,15 +48,17 @@ function wrongRules(
   const isOpen = (name: string) =>
     mcp.servers.some((server) => server.name === familyOf(name)) &&
     !isOnline(servers, familyOf(name));
-  return Object.keys(security.tools)
-    .filter((name) => {
-      if (name.endsWith(':*')) return !families.has(familyOf(name));
-      return !tools.has(name) && !isOpen(name);
-    })
+  const isUnknown = (name: string) => !tools.has(name) && !isOpen(name);
+  const rules = Object.keys(security.tools)
+    .filter((name) => (name.endsWith(':*') ? !families.has(familyOf(name)) : isUnknown(name)))
     .map((name) => {
       const candidates = name.endsWith(':*') ? [...families].map((one) => `${one}:*`) : known;
       return { key: 'security.tools', name, near: closestWord(name, candidates) };
     });
+  const always = security.always
+    .filter(({ tool }) => isUnknown(tool))
+    .map(({ tool: name }) => ({ key: 'security.always', name, near: closestWord(name, known) }));
+  return [...rules, ...always];
 }
 
 function wrongSources({ mcp, security }: AgentToml): WrongName[] {

@@ -11,7 +11,10 @@ export {
   type AgentToml,
   type AgentTomlInput,
   agentTomlSchema,
+  type DirectoryConfig,
   mcpServersOf,
+  type PeerConfig,
+  peersOf,
 } from './agent-toml.ts';
 export { checkToolNames } from './check-tool-names.ts';
 export {
@@ -26,4 +29,4 @@ export {
   type LoadPluginsOptions,
   loadPlugins,
 } from './load-plugins.ts';
-export { writeToolRule } from './write-tool-rule.ts';
+export { writeAlwaysRule } from './write-always-rule.ts';

@@ -4,7 +4,12 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type FlagOverride, loadConfig, type Problem } from '@starloom/config';
-import { type AgentFile, type AgentFileInput, agentFileSchema } from './agent-file.ts';
+import {
+  type AgentFile,
+  type AgentFileInput,
+  agentFileSchema,
+  withExposure,
+} from './agent-file.ts';
 import { type AgentToml, type AgentTomlInput, agentTomlSchema } from './agent-toml.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -32,7 +37,7 @@ export async function loadAgentConfig(path: string, env: Env): Promise<AgentConf
     env,
   });
   return {
-    agent: loaded.value,
+    agent: withExposure(loaded.value),
     toml: beside.value,
     folder: loaded.folder,
     warnings: [...loaded.warnings, ...beside.warnings],
@@ -62,7 +67,7 @@ export async function parseAgentConfig(given: GivenConfig, env: Env): Promise<Ag
     flags: toFlags(given.toml ?? {}),
   });
   const warnings = [...agent.warnings, ...toml.warnings];
-  return { agent: agent.value, toml: toml.value, folder: resolve(cwd), warnings };
+  return { agent: withExposure(agent.value), toml: toml.value, folder: resolve(cwd), warnings };
 }
 
 function toFlags(given: object): FlagOverride[] {

@@ -1,14 +1,16 @@
 // Plugins by name: built in, an npm package, or a file, found from the agent's folder. A plugin that
 // is broken stops the start, and says which it is, why, and what to do.
 
-import { pathToFileURL } from 'node:url';
 import { FabricError, type Log, orAborted } from '@starloom/core';
 import type { IProvider, ITool, Plugin, PluginHost, PluginParts } from '@starloom/sdk';
-import { deadlineSignal, findModule, holdProcess } from '@starloom/wire';
+import { deadlineSignal, holdProcess } from '@starloom/wire';
 import { z } from 'zod';
-import type { ToolSource } from '../core/seams.ts';
+import type { EditorHost, ToolSource, Workspace } from '../core/seams.ts';
 import { assertUsableSchema } from '../core/tool-arguments.ts';
+import { isZodError } from '../core/tool-output.ts';
 import { fixedSource } from '../core/tool-registry.ts';
+import { importModule } from '../import-module.ts';
+import { failure } from '../reasons.ts';
 import type { PluginEntry } from './agent-file.ts';
 
 const SETUP_TIMEOUT_MS = 30_000;
@@ -21,6 +23,7 @@ export interface LoadPluginsOptions {
   readonly folder: string;
   readonly stateFolder?: string | undefined;
   readonly env: PluginHost['env'];
+  readonly workspace?: Workspace | undefined;
   readonly log: Log;
 }
 
@@ -53,7 +56,7 @@ export async function loadPlugins(
 
 async function openPlugin(entry: PluginEntry, options: LoadPluginsOptions): Promise<PluginParts> {
   const { name, config } = entry;
-  const { builtIn, folder, stateFolder, env, log } = options;
+  const { builtIn, folder, stateFolder, env, workspace, log } = options;
   const plugin = Object.hasOwn(builtIn, name)
     ? await builtIn[name]?.()
     : await importPlugin(name, folder, Object.keys(builtIn));
@@ -61,10 +64,12 @@ async function openPlugin(entry: PluginEntry, options: LoadPluginsOptions): Prom
     const what = 'it exports no plugin, tool or provider';
     throw broken(name, 'no_plugin', what, 'export default definePlugin({…})');
   }
-  const host: PluginHost = {
+  const host: EditorHost = {
     folder,
     env,
     ...(stateFolder !== undefined && { stateFolder }),
+    ...(workspace && { workspace: workspace.folder }),
+    ...(Object.hasOwn(builtIn, name) && { editor: workspace?.editor }),
     warn: (message) => log.warn({ plugin: name }, message),
   };
   using _ = holdProcess();
@@ -82,18 +87,18 @@ async function importPlugin(
   folder: string,
   known: readonly string[],
 ): Promise<unknown> {
-  const path = find(name, folder);
-  if (path === undefined) {
-    const fix = `install the package, correct the path, or use one of: ${known.join(', ')}`;
-    throw broken(name, 'not_found', 'there is no such plugin, package or file', fix);
-  }
-  try {
-    const module: Record<string, unknown> = await import(pathToFileURL(path).href);
-    const plugin = module.default ?? module.plugin;
-    return isPlugin(plugin) ? plugin : toPlugin(name, Object.values(module));
-  } catch (cause) {
-    throw broken(name, 'import_failed', reasonOf(cause), 'correct the module', cause);
-  }
+  const module = await importModule(name, folder, (problem, cause) => {
+    const use = `install the package, correct the path, or use one of: ${known.join(', ')}`;
+    const rows = {
+      not_found: { why: 'there is no such plugin, package or file', fix: use },
+      bad_package: { why: 'its package leads to no module', fix: 'reinstall it' },
+      import_failed: { why: reasonOf(cause), fix: 'correct the module' },
+    };
+    const { why, fix } = rows[problem];
+    return broken(name, problem, why, fix, cause);
+  });
+  const plugin = module.default ?? module.plugin;
+  return isPlugin(plugin) ? plugin : toPlugin(name, Object.values(module));
 }
 
 /** Tools and providers that stand for themselves, as the standard protocol describes them. */
@@ -103,14 +108,6 @@ function toPlugin(name: string, exported: readonly unknown[]): Plugin | undefine
   const providers = parts.filter((part) => has<IProvider>(part, 'generate'));
   if (tools.length + providers.length === 0) return undefined;
   return { name, setup: () => ({ tools, providers }) };
-}
-
-function find(name: string, folder: string): string | undefined {
-  try {
-    return findModule(name, folder);
-  } catch (cause) {
-    throw broken(name, 'bad_package', 'its package leads to no module', 'reinstall it', cause);
-  }
 }
 
 function setupFailed(name: string, cause: unknown): FabricError {
@@ -165,23 +162,16 @@ function has<T extends object>(value: unknown, method: keyof T): value is T {
   return typeof Reflect.get(value, method) === 'function';
 }
 
-function isZodError(value: unknown): value is z.ZodError {
-  return value instanceof Error && 'issues' in value && Array.isArray(value.issues);
-}
-
 function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
 function broken(
   plugin: string,
-  reason: string,
+  problem: string,
   why: string,
   fix: string,
   cause?: unknown,
 ): FabricError {
-  return new FabricError('BAD_INPUT', `Plugin "${plugin}" cannot be used: ${why}`, {
-    details: { reason: 'plugin', plugin, problem: reason, why, fix },
-    ...(cause === undefined ? {} : { cause }),
-  });
+  return failure('plugin', { plugin, problem, why, fix }, cause === undefined ? {} : { cause });
 }

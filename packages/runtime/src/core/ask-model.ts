@@ -1,7 +1,7 @@
 // One question to the model, answered whole: streamed where the provider can, shown on the bus as it
 // comes, asked again after a transient failure, cut off when the signal says so.
 
-import { type Clock, FabricError, type Log, orAborted } from '@starloom/core';
+import { backoffMs, type Clock, FabricError, type Log, orAborted } from '@starloom/core';
 import {
   foldEvents,
   type IAgentContext,
@@ -9,9 +9,9 @@ import {
   type ProviderEvent,
   type ProviderResponse,
 } from '@starloom/sdk';
+import { failure } from '../reasons.ts';
 import type { Emit } from './event-bus.ts';
 import { parseResponse, toProviderError } from './parse-response.ts';
-import { type RetryRules, withRetries } from './retry.ts';
 
 const MAX_STREAM_CHARACTERS = 16_777_216;
 
@@ -87,13 +87,16 @@ async function readStream(
       }
       events.push(value);
       characters += sizeOf(value);
-      if (characters > MAX_STREAM_CHARACTERS) throw endless();
+      if (characters > MAX_STREAM_CHARACTERS)
+        throw failure('answer_too_large', { limit: MAX_STREAM_CHARACTERS });
       showEvent(value, emit);
     }
   } finally {
     leave(iterator);
   }
-  if (events.length === 0 && unreadable > 0) throw garbage(unreadable);
+  if (events.length === 0 && unreadable > 0) {
+    throw failure('unreadable_answer/provider', { events: unreadable });
+  }
   return foldEvents(events);
 }
 
@@ -136,18 +139,66 @@ function sizeOf(event: ProviderEvent): number {
   return event.type === 'finish' ? 0 : event.text.length;
 }
 
-function endless(): FabricError {
-  return new FabricError('UPSTREAM_ERROR', "The model's answer does not end", {
-    details: { reason: 'answer_too_large', limit: MAX_STREAM_CHARACTERS, fix: 'ask for less' },
-  });
+export interface RetryRules {
+  /** Tries in all. */
+  readonly attempts: number;
+  readonly firstWaitMs: number;
+  readonly longestWaitMs: number;
 }
 
-function garbage(events: number): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'Nothing the provider streamed could be read', {
-    details: {
-      reason: 'unreadable_answer',
-      events,
-      fix: 'correct the provider, or choose another',
-    },
-  });
+export const DEFAULT_RETRY: RetryRules = {
+  attempts: 5,
+  firstWaitMs: 500,
+  longestWaitMs: 30_000,
+};
+
+interface RetryOptions {
+  readonly rules: RetryRules;
+  readonly signal: AbortSignal;
+  readonly remainingMs: () => number;
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<unknown>;
+  /** Before each wait. */
+  readonly onRetry: (error: FabricError, attempt: number, waitMs: number) => void;
+}
+
+/**
+ * The first success, or the last failure. `attempt` throws nothing but FabricError. A wait that would
+ * outlast the turn is not begun: the error comes at once, and says how long the provider wanted.
+ */
+export async function withRetries<T>(
+  attempt: () => Promise<T>,
+  { rules, signal, remainingMs, wait, onRetry }: RetryOptions,
+): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (cause) {
+      const error = FabricError.from(cause);
+      if (signal.aborted || !isTransient(error)) throw error;
+      const waitMs = waitBefore(error, tries, rules);
+      if (tries >= rules.attempts || waitMs > remainingMs()) throw giveUp(error, tries, waitMs);
+      onRetry(error, tries, waitMs);
+      await wait(waitMs, signal);
+    }
+  }
+}
+
+export function isTransient(error: FabricError): boolean {
+  const { retry } = error.row;
+  if (retry !== 'depends') return retry !== 'no';
+  const { status } = error.details;
+  return typeof status === 'number' && (status === 408 || status === 429 || status >= 500);
+}
+
+/** What the provider asked for, else doubling from the first wait, with up to half taken off. */
+function waitBefore({ details }: FabricError, tries: number, rules: RetryRules): number {
+  const asked = details.retry_after_ms;
+  if (typeof asked === 'number' && asked >= 0) return asked;
+  const { firstWaitMs: firstMs, longestWaitMs: longestMs } = rules;
+  return backoffMs({ firstMs, longestMs, tries, jitter: 1 - Math.random() / 2 });
+}
+
+function giveUp(error: FabricError, attempts: number, waitMs: number): FabricError {
+  const fix = 'try later, check the provider, or raise limits.seconds in agent.json';
+  return error.with({ attempts, next_wait_ms: Math.round(waitMs), fix });
 }

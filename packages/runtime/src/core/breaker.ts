@@ -2,8 +2,9 @@
 // turn ends. Counts within one turn: the user's next message is a fresh start. The turn never ends
 // before the model has heard advice and had a step to follow it.
 
-import { canonicalJson, FabricError } from '@starloom/core';
+import { canonicalJson } from '@starloom/core';
 import type { ToolCall } from '@starloom/sdk';
+import { failure } from '../reasons.ts';
 
 export interface Advice {
   readonly reason: 'same_call_fails' | 'failures_in_a_row';
@@ -12,7 +13,7 @@ export interface Advice {
 }
 
 /** A call and why it failed, if it did. */
-export interface NotedCall {
+interface NotedCall {
   readonly call: ToolCall;
   readonly error?: unknown;
 }
@@ -54,17 +55,7 @@ export class FailureBreaker {
   #assertHope(): void {
     const failures = this.#window.filter(Boolean).length;
     if (failures < FAILURES_IN_WINDOW) return;
-    throw new FabricError(
-      'POLICY_DENIED',
-      `${failures} of the last ${this.#window.length} tool calls failed: the turn was stopped`,
-      {
-        details: {
-          reason: 'repeated_failures',
-          failures,
-          fix: 'see the failed calls in the session, then say what to do differently',
-        },
-      },
-    );
+    throw failure('repeated_failures', { failures, calls: this.#window.length });
   }
 }
 

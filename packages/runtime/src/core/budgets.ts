@@ -1,45 +1,51 @@
 // What one turn may use. Steps, tokens and money are looked at before each step, so an answer that
 // is there is never thrown away; seconds are a deadline that cuts whatever is running.
 
-import { FabricError } from '@starloom/core';
+import type { FabricError } from '@starloom/core';
 import type { ResponseMetadata, Usage } from '@starloom/sdk';
+import type { AgentFile } from '../config/agent-file.ts';
+import type { Budget } from '../peers/peer.ts';
+import { failure } from '../reasons.ts';
 import type { Emit } from './event-bus.ts';
 import type { TurnResult } from './seams.ts';
 
-export interface Limits {
-  /** How often the model may be asked. */
-  readonly steps: number;
-  /** Read and written together. */
-  readonly tokens: number;
-  readonly seconds: number;
-  /** In the currency of the prices. */
-  readonly money?: number | undefined;
-}
-
-/** Of a million tokens. */
-export interface Prices {
-  readonly input: number;
-  readonly output: number;
-  readonly cache_read?: number | undefined;
-  readonly cache_write?: number | undefined;
-}
-
-type Budget = keyof Limits;
+/** `limits` of agent.json. */
+export type Limits = AgentFile['limits'];
 
 const MILLION = 1_000_000;
 
-export class TurnBudget {
+/** What the turn that delegates has left: everything that its helpers use counts there, too. */
+export interface BudgetAbove {
+  /** Throws when nothing is left. */
+  openStep(): void;
+  spend(metadata: ResponseMetadata, estimate: Usage): void;
+}
+
+/** The limits, where a caller grants less than they do. */
+export function withinBudget(limits: Limits, budget: Budget = {}): Limits {
+  const least = (own: number, given: number = own) => Math.min(own, given);
+  const { money } = limits;
+  return {
+    ...limits,
+    steps: least(limits.steps, budget.steps),
+    tokens: least(limits.tokens, budget.tokens),
+    seconds: least(limits.seconds, budget.seconds),
+    ...(money && { money: { ...money, limit: least(money.limit, budget.money) } }),
+  };
+}
+
+export class TurnBudget implements BudgetAbove {
   readonly #limits: Limits;
-  readonly #prices: Prices | undefined;
   readonly #emit: Emit;
+  readonly #above: BudgetAbove | undefined;
   readonly #usage: TurnResult['usage'] = { inputTokens: 0, outputTokens: 0 };
   #steps = 0;
   #money = 0;
 
-  constructor(limits: Limits, prices: Prices | undefined, emit: Emit) {
+  constructor(limits: Limits, emit: Emit, above?: BudgetAbove) {
     this.#limits = limits;
-    this.#prices = prices;
     this.#emit = emit;
+    this.#above = above;
   }
 
   get steps(): number {
@@ -50,11 +56,26 @@ export class TurnBudget {
     return { ...this.#usage };
   }
 
+  /** Of the limits: what is not used yet. */
+  get left(): Limits {
+    const { steps, tokens, money, ...others } = this.#limits;
+    const used = this.#usage.inputTokens + this.#usage.outputTokens;
+    return {
+      ...others,
+      steps: Math.max(0, steps - this.#steps),
+      tokens: Math.max(0, tokens - used),
+      ...(money && { money: { ...money, limit: Math.max(0, money.limit - this.#money) } }),
+    };
+  }
+
   /** Counts one more question to the model, or refuses it. */
   openStep(): void {
-    this.#assertWithin('steps', this.#steps);
-    this.#assertWithin('tokens', this.#usage.inputTokens + this.#usage.outputTokens);
-    this.#assertWithin('money', this.#money);
+    const { steps, tokens, money } = this.#limits;
+    const { inputTokens, outputTokens } = this.#usage;
+    this.#assertWithin('steps', this.#steps, steps);
+    this.#assertWithin('tokens', inputTokens + outputTokens, tokens);
+    if (money) this.#assertWithin('money', this.#money, money.limit);
+    this.#above?.openStep();
     this.#steps += 1;
   }
 
@@ -66,35 +87,23 @@ export class TurnBudget {
       if (count !== undefined) this.#usage[key] = (this.#usage[key] ?? 0) + count;
     }
     const { cost } = metadata;
-    this.#money += isCount(cost) ? cost : priceOf(used, this.#prices);
+    this.#money += isCount(cost) ? cost : priceOf(used, this.#limits.money);
+    this.#above?.spend(metadata, estimate);
   }
 
   /** What ends the turn when its time is over. */
   timeUp(): FabricError {
-    return this.#exceeded('seconds', this.#limits.seconds, 'TIMEOUT');
+    const { seconds } = this.#limits;
+    return this.#exceeded('budget/seconds', 'seconds', seconds, seconds);
   }
 
-  #assertWithin(budget: Budget, used: number): void {
-    const limit = this.#limits[budget];
-    if (limit !== undefined && used >= limit) {
-      throw this.#exceeded(budget, used, 'POLICY_DENIED');
-    }
+  #assertWithin(budget: string, used: number, limit: number): void {
+    if (used >= limit) throw this.#exceeded('budget', budget, used, limit);
   }
 
-  #exceeded(budget: Budget, used: number, code: 'TIMEOUT' | 'POLICY_DENIED'): FabricError {
-    const limit = this.#limits[budget] ?? 0;
+  #exceeded(key: 'budget' | 'budget/seconds', budget: string, used: number, limit: number) {
     this.#emit('SAFETY:BUDGET', { budget, limit, used });
-    return new FabricError(code, `The turn used up its ${budget}: ${limit}`, {
-      details: {
-        reason: 'budget',
-        budget,
-        limit,
-        used,
-        steps: this.#steps,
-        usage: this.usage,
-        fix: `raise limits.${budget} in agent.json, or ask for less at once`,
-      },
-    });
+    return failure(key, { budget, limit, used, steps: this.#steps, usage: this.usage });
   }
 }
 
@@ -115,7 +124,7 @@ function isCount(value: unknown): value is number {
 }
 
 /** Cached tokens are part of the input; where they have a price of their own, it holds. */
-function priceOf(usage: Usage, prices: Prices | undefined): number {
+function priceOf(usage: Usage, prices: Limits['money']): number {
   if (prices === undefined) return 0;
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
   const fresh = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);

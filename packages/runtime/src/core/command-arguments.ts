@@ -1,10 +1,12 @@
 // Words as arguments of a tool: `--key value`, `--key=value`, `key=value`, `--flag`, `--no-flag`, and
-// what has no name goes to the parameters not yet named, in the order of the schema.
+// what has no name goes to the parameters not yet named, in the order of the schema. The last text among
+// them takes the rest of the line as it was typed, so that `/run grep "a b" notes.txt` needs no quotes.
 
 import { closestWord, isObject } from '@starloom/core';
 import type { ITool, JsonSchema } from '@starloom/sdk';
+import { parseJson } from '../json.ts';
 
-export type ParsedArguments =
+type ParsedArguments =
   | { readonly args: Readonly<Record<string, unknown>> }
   | { readonly problem: string };
 
@@ -29,11 +31,13 @@ export function typesOf(schema: JsonSchema): ReadonlySet<string> {
 
 class ArgumentReader {
   readonly #properties: Readonly<Record<string, JsonSchema>>;
+  readonly #required: unknown;
   readonly #args: Record<string, unknown> = {};
-  readonly #unnamed: string[] = [];
+  readonly #unnamed: Word[] = [];
 
   constructor(tool: ITool) {
     this.#properties = propertiesOf(tool);
+    this.#required = tool.parameters.required;
   }
 
   read(words: readonly Word[]): ParsedArguments {
@@ -41,7 +45,7 @@ class ArgumentReader {
       const [word, ...others] = rest;
       if (word === undefined) break;
       if (word.text === '--' && word.plain === 2) {
-        this.#unnamed.push(...others.map(({ text }) => text));
+        this.#unnamed.push(...others);
         break;
       }
       const taken = this.#take(word, others[0]);
@@ -60,26 +64,30 @@ class ArgumentReader {
     const value = equals === -1 ? undefined : word.text.slice(equals + 1);
     if (!isOption) {
       if (value === undefined || !Object.hasOwn(this.#properties, name)) {
-        this.#unnamed.push(word.text);
+        this.#unnamed.push(word);
         return 1;
       }
       return this.#set(name, value) ?? 1;
     }
     const key = this.#keyOf(name);
-    if (key === undefined) return this.#takeNegated(name, value);
+    if (key === undefined) return this.#takeUnknown(word, name, value);
     if (value !== undefined) return this.#set(key, value) ?? 1;
     if (this.#isFlag(key)) return this.#set(key, 'true') ?? 1;
     if (next === undefined) return `--${name} needs a value`;
     return this.#set(key, next.text) ?? 2;
   }
 
-  #takeNegated(name: string, value: string | undefined): 1 | string {
+  /** `--no-flag`, or an option of the command that the rest of the line is. */
+  #takeUnknown(word: Word, name: string, value: string | undefined): 1 | string {
     const key = name.startsWith('no-') ? this.#keyOf(name.slice(3)) : undefined;
     if (key !== undefined && this.#isFlag(key) && value === undefined) {
       return this.#set(key, 'false') ?? 1;
     }
     const near = closestWord(name, Object.keys(this.#properties));
-    return `there is no --${name}${near === undefined ? '' : `; did you mean --${near}?`}`;
+    if (near !== undefined) return `there is no --${name}; did you mean --${near}?`;
+    if (this.#unnamed.length === 0 || this.#restKey() === undefined) return `there is no --${name}`;
+    this.#unnamed.push(word);
+    return 1;
   }
 
   /** `--dry-run` names `dry_run` and `dryRun`, too. */
@@ -105,16 +113,43 @@ class ArgumentReader {
   }
 
   #place(): string | undefined {
-    const free = Object.keys(this.#properties).filter((key) => !Object.hasOwn(this.#args, key));
-    for (const text of this.#unnamed) {
+    const free = this.#freeKeys();
+    const restKey = this.#restKey();
+    for (const [index, word] of this.#unnamed.entries()) {
       const [key] = free;
-      if (key === undefined)
-        return `${JSON.stringify(text)} is one argument too many; quote text that has blanks`;
-      this.#set(key, text);
+      if (key === undefined) return `${JSON.stringify(word.text)} is one argument too many`;
+      if (key === restKey) return this.#set(key, toRest(this.#unnamed.slice(index)));
+      this.#set(key, word.text);
       if (!Array.isArray(this.#args[key])) free.shift();
     }
     return undefined;
   }
+
+  #freeKeys(): string[] {
+    return Object.keys(this.#properties).filter((key) => !Object.hasOwn(this.#args, key));
+  }
+
+  /** The last text that is not named, unless something behind it is required. */
+  #restKey(): string | undefined {
+    const free = this.#freeKeys();
+    const last = free.findLastIndex((key) => isText(this.#properties[key] ?? {}));
+    const required = Array.isArray(this.#required) ? this.#required : [];
+    return free.slice(last + 1).some((key) => required.includes(key)) ? undefined : free[last];
+  }
+}
+
+function isText(schema: JsonSchema): boolean {
+  return typesOf(schema).has('string') && !Array.isArray(schema.enum);
+}
+
+/** One word is its text; several are what was typed, quotes included. */
+function toRest(words: readonly Word[]): string {
+  const [word, ...others] = words;
+  if (others.length === 0) return word?.text ?? '';
+  return words
+    .map(({ typed }) => typed)
+    .join('')
+    .trim();
 }
 
 const WORDS: Readonly<Record<string, boolean>> = {
@@ -136,17 +171,9 @@ function toValue(text: string, schema: JsonSchema): unknown {
 }
 
 function toArray(text: string, { items }: JsonSchema): unknown[] {
-  const parsed = text.startsWith('[') ? parseJson(text, undefined) : undefined;
+  const parsed = text.startsWith('[') ? parseJson(text) : undefined;
   if (Array.isArray(parsed)) return parsed;
   return [toValue(text, isObject(items) ? items : {})];
-}
-
-function parseJson(text: string, otherwise: unknown): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return otherwise;
-  }
 }
 
 function fold(name: string): string {
@@ -157,6 +184,8 @@ interface Word {
   readonly text: string;
   /** How many characters from the left stood outside of quotes: only there is syntax. */
   readonly plain: number;
+  /** As it was typed, with the blanks before it. */
+  readonly typed: string;
 }
 
 const WHITE = /\s/;
@@ -173,12 +202,14 @@ export function splitWords(line: string): Word[] | undefined {
   const words: Word[] = [];
   let at = 0;
   for (;;) {
+    const start = at;
     while (at < line.length && WHITE.test(line.charAt(at))) at += 1;
     if (at >= line.length) return words;
     const word = readWord(line, at);
     if (word === undefined) return undefined;
-    words.push({ text: word.text, plain: word.plain });
-    at = word.end;
+    const { text, plain, end } = word;
+    words.push({ text, plain, typed: line.slice(start, end) });
+    at = end;
   }
 }
 
@@ -188,7 +219,7 @@ export function quoteWord(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-interface ReadWord extends Word {
+interface ReadWord extends Omit<Word, 'typed'> {
   readonly end: number;
 }
 

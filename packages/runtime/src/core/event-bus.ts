@@ -1,5 +1,5 @@
-// Everything an agent does is visible here. Listeners watch and nothing more: one that throws or
-// rejects is logged, and neither the loop nor the other listeners notice.
+// Everything an agent does is visible here. Listeners only watch: one that throws or rejects is logged,
+// and affects neither the loop nor the other listeners.
 
 import {
   type Clock,
@@ -10,7 +10,7 @@ import {
   type Trace,
 } from '@starloom/core';
 import type { ContentSegment, ResponseMetadata, ToolCall, ToolResult } from '@starloom/sdk';
-import type { Origin, Verdict } from './seams.ts';
+import type { Origin, PlannedStep, Verdict } from './seams.ts';
 
 type Family = 'INPUT:*' | 'EXEC:*' | 'STREAM:*' | 'SAFETY:*';
 type FamilyPrefix<Pattern extends Family> = Pattern extends `${infer Prefix}:*` ? Prefix : never;
@@ -61,12 +61,12 @@ export class EventBus {
     if (this.#listeners.size === 0) return;
     const family = `${event.type.slice(0, event.type.indexOf(':'))}:*` as Family;
     for (const key of [event.type, family, '*'] as const) {
-      for (const listener of this.#listeners.get(key) ?? []) this.tell(listener, event);
+      for (const listener of this.#listeners.get(key) ?? []) this.notify(listener, event);
     }
   }
 
-  /** Hands the event to one listener, whatever it does with it. */
-  tell(listener: Listener, event: AgentEvent): void {
+  /** Calls one listener; its failure is logged. */
+  notify(listener: Listener, event: AgentEvent): void {
     try {
       const answer = listener(event as never);
       if (answer instanceof Promise) answer.catch((cause) => this.#report(event, cause));
@@ -108,9 +108,12 @@ export function createEmit(bus: EventBus, { sessionId, trace, clock, onEvent }: 
   return (type, data) => {
     const event = { type, at: clock.now(), sessionId, trace, data } as AgentEvent;
     bus.emit(event);
-    if (onEvent) bus.tell(onEvent, event);
+    if (onEvent) bus.notify(onEvent, event);
   };
 }
+
+/** Who takes a task: a helper here or in a process of its own, an A2A agent, an agent of the gateway. */
+export type DelegateKind = 'helper' | 'process' | 'peer' | 'gateway';
 
 /** Everything that is visible on the bus, by name. */
 export interface AgentEvents {
@@ -120,12 +123,39 @@ export interface AgentEvents {
   'INPUT:COMMAND': { text: string };
 
   'EXEC:STEP': { step: number };
+  /** The model was asked, tries included; `code` when no answer came. */
+  'EXEC:MODEL': {
+    purpose: 'answer' | 'summary' | 'plan';
+    ms: number;
+    metadata?: ResponseMetadata;
+    code?: ErrorCode;
+  };
   'EXEC:TOOL_CALL': { call: Required<ToolCall>; origin: Origin; hop: Hop };
   'EXEC:TOOL_RESULT': {
     call: Required<ToolCall>;
     origin: Origin;
     result: ToolResult;
     ms: number;
+    code?: ErrorCode;
+    /** Of the call itself: what it calls out stands below. */
+    span: Trace;
+  };
+
+  /** A tool changed a file; `before` is null for a new one. */
+  'EXEC:EDITED': { call: string; path: string; before: string | null; after: string };
+  /** A tool runs a program in a terminal of the editor. */
+  'EXEC:TERMINAL': { call: string; terminal: string };
+
+  /** A task goes to a helper or another agent; `call` is that of the tool. */
+  'EXEC:DELEGATED': { call: string; to: string; kind: DelegateKind; hop: Hop; tools: string[] };
+  /** What came of it, and what it cost as far as that is known. */
+  'EXEC:RETURNED': {
+    call: string;
+    to: string;
+    kind: DelegateKind;
+    ms: number;
+    steps?: number;
+    usage?: Readonly<Record<string, unknown>>;
     code?: ErrorCode;
   };
 
@@ -151,6 +181,10 @@ export interface AgentEvents {
     reasons: readonly string[];
     fix: string;
   };
+  /** A call from outside was refused before anything of it ran. */
+  'SAFETY:REFUSED': { tool: string; code: ErrorCode; message: string };
+  /** The plan of the turn, now in force. */
+  'SAFETY:PLAN': { steps: readonly PlannedStep[] };
   'SAFETY:WARNING': { reason: string; message: string };
   'SAFETY:BUDGET': { budget: string; limit: number; used: number };
   'SAFETY:HALT': { reason: string; message: string };

@@ -2,19 +2,22 @@
 // of its own. What cannot be understood stays visible as text; an answer that is no answer at all is
 // an error.
 
-import { FabricError, isObject } from '@starloom/core';
-import {
+import { FabricError, isObject, socketErrorCode } from '@starloom/core';
+import type {
   AgentPainException,
-  type ContentSegment,
-  type ContentType,
-  type ProviderResponse,
-  type ToolCall,
+  ContentSegment,
+  ContentType,
+  ProviderResponse,
+  ToolCall,
 } from '@starloom/sdk';
+import { failure } from '../reasons.ts';
 
 const MAX_SHOWN_CHARACTERS = 500;
 
 export function parseResponse(given: unknown): ProviderResponse {
-  if (!isObject(given) || !Array.isArray(given.segments)) throw unreadable('has no segments');
+  if (!isObject(given) || !Array.isArray(given.segments)) {
+    throw failure('unreadable_answer/provider');
+  }
   const ids = new Set<string>();
   const segments = given.segments.map((segment) => parseSegment(segment, ids));
   return { segments, ...(isObject(given.metadata) && { metadata: given.metadata }) };
@@ -36,24 +39,18 @@ export function toProviderError(thrown: unknown): FabricError {
       cause: thrown,
     });
   }
-  const network = networkCodeOf(thrown);
-  if (network !== undefined) {
-    return new FabricError('AGENT_OFFLINE', `The model's provider cannot be reached (${network})`, {
-      details: { reason: 'network', network, fix: 'check the address and that it is running' },
-      cause: thrown,
-    });
+  const network = socketErrorCode(thrown);
+  if (network !== undefined && NETWORK_CODE.test(network)) {
+    return failure('network', { network }, { cause: thrown });
   }
   const error = FabricError.from(thrown);
   if (error.code !== 'INTERNAL') return error;
-  return new FabricError('UPSTREAM_ERROR', "The model's provider failed", {
-    details: { reason: 'provider_failed', ...statusOf(thrown), fix: 'see the log for the cause' },
-    cause: thrown,
-  });
+  return failure('provider_failed', statusOf(thrown), { cause: thrown });
 }
 
 /** By its fields: a plugin may bring its own copy of the sdk. */
 function isPain(thrown: unknown): thrown is AgentPainException {
-  return thrown instanceof AgentPainException || nameOf(thrown) === 'AgentPainException';
+  return isObject(thrown) && thrown.name === 'AgentPainException';
 }
 
 function parseSegment(given: unknown, ids: Set<string>): ContentSegment {
@@ -82,6 +79,7 @@ const CHECKS = {
   image: hasData,
   audio: hasData,
   video: hasData,
+  file: hasData,
   ui: ({ ui }) => ui !== undefined,
   tool_call: ({ toolCall }) => isObject(toolCall) && typeof toolCall.name === 'string',
   tool_result: () => false,
@@ -99,30 +97,10 @@ function unreadableSegment(given: unknown): ContentSegment {
   return { type: 'text', text: `[The model sent something that could not be read: ${shown}]` };
 }
 
-function unreadable(what: string): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `The provider's answer ${what}`, {
-    details: {
-      reason: 'unreadable_answer',
-      fix: 'correct the provider: it returns {segments: []}',
-    },
-  });
-}
-
 const NETWORK_CODE = /^(E(CONN|HOST|NET|PIPE|AI_|NOTFOUND|TIMEDOUT)|UND_ERR_)/;
-
-function networkCodeOf(thrown: unknown, depth = 0): string | undefined {
-  if (!isObject(thrown) || depth > 3) return undefined;
-  const { code, cause } = thrown;
-  if (typeof code === 'string' && NETWORK_CODE.test(code)) return code;
-  return networkCodeOf(cause, depth + 1);
-}
 
 function statusOf(thrown: unknown): { status?: number } {
   if (!isObject(thrown)) return {};
   const status = thrown.status ?? thrown.statusCode;
   return typeof status === 'number' ? { status } : {};
-}
-
-function nameOf(thrown: unknown): unknown {
-  return isObject(thrown) ? thrown.name : undefined;
 }

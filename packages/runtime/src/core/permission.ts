@@ -1,29 +1,19 @@
 // Which tools an origin may call at all; the arguments are judged later. Another agent may call tools that
 // are exposed and not private. A tool that asks for approval needs it unless a person typed the call.
 
-import { normalName } from '@starloom/core';
-import type { ITool } from '@starloom/sdk';
-import type { ToolRequest, Verdict } from './seams.ts';
-
-export interface Exposure {
-  readonly expose_tools: readonly string[];
-  readonly private_tools: readonly string[];
-}
+import type { ITool, ToolCall } from '@starloom/sdk';
+import { type Exposure, mayCall } from './exposure.ts';
+import type { AlwaysRule, ToolRequest, Verdict } from './seams.ts';
 
 /** `undefined` when nothing speaks against it. */
 export type Permission = (request: ToolRequest, tool: ITool) => Verdict | undefined;
 
-/** A name counts in every spelling: private `admin.reset` hides `admin:reset`. */
-export function isExposed({ expose_tools, private_tools }: Exposure, name: string): boolean {
-  const normal = normalName(name);
-  const isIn = (names: readonly string[]) => names.some((one) => normalName(one) === normal);
-  return isIn(expose_tools) && !isIn(private_tools);
-}
-
 export function createPermission(exposure: Exposure): Permission {
-  return ({ origin }, tool) => {
-    if (origin === 'remote' && !isExposed(exposure, tool.name)) {
-      const reasons = [`${tool.name} is not exposed to other agents`];
+  return ({ origin, caller = 'operator' }, tool) => {
+    const by = origin === 'remote' ? 'agent' : caller;
+    if (origin !== 'model' && !mayCall(exposure, by, tool.name)) {
+      const whom = by === 'agent' ? 'other agents' : 'editors';
+      const reasons = [`${tool.name} is not exposed to ${whom}`];
       return { decision: 'deny', rule: 'not_exposed', reasons };
     }
     if (tool.approval && origin !== 'user') {
@@ -35,4 +25,26 @@ export function createPermission(exposure: Exposure): Permission {
     }
     return undefined;
   };
+}
+
+/** What a person who is asked should know, a line each. */
+export function describeQuestion({ reasons, covers, plan = [] }: Verdict): string[] {
+  const steps =
+    plan.length > 0 ? ['The plan of this task:', ...plan.map((line) => `  ${line}`)] : [];
+  return [...reasons, ...steps, ...(covers ? [`A yes covers ${covers}.`] : [])];
+}
+
+const MAX_SHOWN_ARGUMENTS = 2_000;
+
+/** The same for a person who does not see the call otherwise. */
+export function approvalQuestion({ args }: ToolCall, { name }: ITool, verdict: Verdict): string {
+  const all = JSON.stringify(args) ?? '';
+  const shown = all.length > MAX_SHOWN_ARGUMENTS ? `${all.slice(0, MAX_SHOWN_ARGUMENTS)}…` : all;
+  return [`The agent wants to run ${name} with ${shown}`, ...describeQuestion(verdict)].join('\n');
+}
+
+/** The calls that "always" would allow. */
+export function describeRule({ tool, targets }: AlwaysRule): string {
+  const pairs = Object.entries(targets).map(([name, values]) => `${name} ${values.join(', ')}`);
+  return pairs.length > 0 ? `${tool} with ${pairs.join(' and ')}` : `${tool} without a target`;
 }

@@ -14,14 +14,22 @@ import type { FabricError, Hop, Trace } from '@starloom/core';
 import type {
   Block,
   ContentSegment,
+  IAgentContext,
   ITool,
+  PluginHost,
   ProviderResponse,
   ToolCall,
+  ToolContext,
   ToolResult,
   Trust,
   Usage,
 } from '@starloom/sdk';
-import type { AgentEvent } from './event-bus.ts';
+import type { McpServerConfig } from '../config/agent-toml.ts';
+import type { Budget } from '../peers/peer.ts';
+import type { ProgramOutput, ProgramRun } from '../plugins/run-program.ts';
+import type { TurnBudget } from './budgets.ts';
+import type { AgentEvent, Emit } from './event-bus.ts';
+import type { ToolCaller } from './exposure.ts';
 
 /** Who wants a tool called: a person by slash command, the model, or another agent. */
 export type Origin = 'user' | 'model' | 'remote';
@@ -30,6 +38,8 @@ export type Origin = 'user' | 'model' | 'remote';
 export interface ToolRequest {
   readonly call: Required<ToolCall>;
   readonly origin: Origin;
+  /** Which person it is, when the origin is `user`; default: the operator. */
+  readonly caller?: ToolCaller | undefined;
   readonly sessionId: string;
   readonly trace: Trace;
   /** Of the call or turn that is being served; a tool that calls out adds one. */
@@ -37,10 +47,59 @@ export interface ToolRequest {
   /** With which the agent may call on for its caller. No model sees it, and no log. */
   readonly mandate?: string | undefined;
   readonly signal: AbortSignal;
+  /** How the model is asked for a plan of the turn; absent outside a turn. */
+  readonly planning?: Planning;
+  /** Of the turn; absent outside one. */
+  readonly budget?: TurnBudget;
+  /** Of a helper, or of a turn that may only read: the tools that exist for it; absent: all. */
+  readonly allowed?: ReadonlySet<string> | undefined;
   /** Stops the clock of the turn while a person is asked. */
   readonly pause?: () => Disposable;
   /** The context the call came from, the system prompt first. */
   readonly blocks: readonly Block[];
+}
+
+/** What a tool of the core sees of the call that runs it, and no plugin. */
+export const CALL = Symbol('call');
+/** The tool as it is for these arguments: who gets a task decides how far the call reaches. */
+export const FOR_CALL = Symbol('for call');
+
+export interface CoreTool extends ITool {
+  [FOR_CALL]?(args: Readonly<Record<string, unknown>>): ITool;
+}
+
+export interface CoreContext extends ToolContext {
+  readonly [CALL]: { readonly request: ToolRequest; readonly emit: Emit };
+}
+
+/** A step of the plan of a turn: a tool, and where the targets of its calls will come from. */
+export interface PlannedStep {
+  readonly tool: string;
+  readonly why?: string | undefined;
+  readonly targets: Readonly<
+    Record<
+      string,
+      {
+        readonly from: 'user' | 'operator' | 'result' | 'person' | 'choice';
+        /** Index of the step whose result holds it. */
+        readonly of?: number | undefined;
+        readonly field?: string | undefined;
+        /** In the words of the user. */
+        readonly like?: string | undefined;
+      }
+    >
+  >;
+}
+
+export interface Planning {
+  /** Asks the model in a context of its own, which holds only this. */
+  ask(question: {
+    readonly system: string;
+    readonly prompt: string;
+    readonly tools: ReadonlyMap<string, ITool>;
+  }): Promise<readonly ToolCall[]>;
+  /** A plan is in force. */
+  show(steps: readonly PlannedStep[]): void;
 }
 
 export interface Verdict {
@@ -50,6 +109,18 @@ export interface Verdict {
   readonly rule: string;
   /** How the call could be allowed, as an imperative. */
   readonly fix?: string;
+  /** Of an ask: what else a yes covers, in words. */
+  readonly covers?: string;
+  /** Of an ask: what "always" would allow from now on; absent where it is not offered. */
+  readonly always?: AlwaysRule;
+  /** Of an ask: the steps of the plan, in words. */
+  readonly plan?: readonly string[];
+}
+
+/** Calls of a tool with these targets; of a call without targets, those without. */
+export interface AlwaysRule {
+  readonly tool: string;
+  readonly targets: Readonly<Record<string, readonly string[]>>;
 }
 
 export type ToolFate = 'executed' | 'denied' | 'failed';
@@ -58,16 +129,23 @@ export type ToolFate = 'executed' | 'denied' | 'failed';
 export interface Verifier {
   verify(request: ToolRequest, tool: ITool): Promise<Verdict> | Verdict;
   /** A person said yes to a call that `verdict` asked about. */
-  approved?(request: ToolRequest, tool: ITool, verdict: Verdict): void;
+  approved?(request: ToolRequest, tool: ITool, verdict: Verdict): Promise<void> | void;
   /** Once for each verified call, when it is known what became of it. Must not throw. */
   record(request: ToolRequest, tool: ITool, verdict: Verdict, outcome: ToolFate): void;
 }
 
-/** `always`: this call, and every later one of the tool. */
+/** `always`: this call, and every later one that `always` of the verdict describes. */
 export type Approval = boolean | 'always';
 
-/** Asks a person. */
-export type Approve = (request: ToolRequest, tool: ITool, verdict: Verdict) => Promise<Approval>;
+/** Asks a person; `undefined` where none can be asked. */
+export type Approve = (
+  request: ToolRequest,
+  tool: ITool,
+  verdict: Verdict,
+) => Promise<Approval | undefined>;
+
+/** How a tool asks the caller of its task in words; `undefined` where no one can be asked. */
+export type AskCaller = (request: ToolRequest) => ToolContext['ask'];
 
 /** Makes every block there is, with trust, type, source and lineage. */
 export interface Labeller {
@@ -114,7 +192,36 @@ export interface InboundCall {
   readonly onEvent?: (event: AgentEvent) => void;
 }
 
+/** Where an editor works. Its files may differ from those on disk: the person has not saved them yet. */
+export interface Workspace {
+  readonly folder: string;
+  /** MCP servers that the editor names. */
+  readonly servers?: readonly McpServerConfig[] | undefined;
+  readonly editor?: EditorAccess | undefined;
+}
+
+/** What an editor does for its agent, as far as it offers to. Paths are absolute. */
+export interface EditorAccess {
+  readFile?(path: string, context: ToolContext): Promise<string>;
+  writeFile?(path: string, text: string, context: ToolContext): Promise<void>;
+  /** Runs a program in a terminal that the person sees. */
+  run?(program: ProgramRun, context: ToolContext): Promise<ProgramOutput>;
+}
+
+/** What a plugin of ours is given beside the rest. */
+export interface EditorHost extends PluginHost {
+  readonly editor?: EditorAccess | undefined;
+}
+
+/** A document that the user handed over: data, whoever wrote it. */
+export interface Attachment {
+  /** Such as `file:/srv/notes.txt`. */
+  readonly source: string;
+  readonly segments: readonly ContentSegment[];
+}
+
 export interface TurnOptions {
+  readonly attachments?: readonly Attachment[];
   /** A session goes on under its id; without one a new one begins. */
   readonly sessionId?: string;
   readonly signal?: AbortSignal;
@@ -122,12 +229,22 @@ export interface TurnOptions {
   readonly onEvent?: (event: AgentEvent) => void;
   /** `remote`: the words are another agent's, and untrusted. Default `user`. */
   readonly origin?: 'user' | 'remote';
+  /** Which person it is, when the origin is `user`: decides which tools can be called by name. */
+  readonly caller?: ToolCaller | undefined;
+  /** Of a caller: narrows the limits of the turn. */
+  readonly budget?: Budget | undefined;
   /** Who it is when `remote`, such as `agent:percy`. */
   readonly source?: string;
+  /** That this turn answers. */
+  readonly task?: IAgentContext['task'];
   /** Of the call that this turn serves. */
   readonly trace?: Trace;
   readonly hop?: Hop;
   readonly mandate?: string | undefined;
+  /** The model can read, and has nothing that acts. */
+  readonly readOnly?: boolean;
+  /** One of `models` of agent.json; else its `provider`. */
+  readonly model?: string | undefined;
 }
 
 export interface TurnResult {

@@ -1,12 +1,12 @@
-// Sessions by id: each used by one turn at a time, whatever arrives at once, and kept on disk where
-// there is a folder. A few idle ones stay in memory; without a folder the others are forgotten.
+// Sessions by id. One turn at a time uses a session. Sessions are kept on disk where there is a folder; some
+// idle ones stay in memory, and without a folder the others are forgotten.
 
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, FabricError, type Log, orAborted } from '@starloom/core';
+import { type Clock, type Log, orAborted } from '@starloom/core';
+import { failure } from '../reasons.ts';
 import type { Labeller } from './seams.ts';
-import { AgentSession } from './session.ts';
-import { SessionFile } from './session-file.ts';
+import { AgentSession, SessionFile } from './session.ts';
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
 const ENDING = '.jsonl';
@@ -56,7 +56,7 @@ export class AgentSessions {
     signal: AbortSignal,
     work: (session: AgentSession) => Promise<T>,
   ): Promise<T> {
-    assertSessionId(id);
+    if (!SESSION_ID.test(id)) throw failure('session_id');
     const entry = this.#enter(id);
     const before = entry.tail;
     const { promise: left, resolve: leave } = Promise.withResolvers<void>();
@@ -100,10 +100,7 @@ export class AgentSessions {
     if (folder === undefined) return new AgentSession(id);
     const file = this.#fileOf(id, folder);
     const found = await file.read().catch((cause) => {
-      throw new FabricError('BAD_INPUT', `The session ${id} cannot be read`, {
-        details: { reason: 'session_unreadable', session_id: id, fix: 'check the state folder' },
-        cause,
-      });
+      throw failure('session_unreadable', { session_id: id }, { cause });
     });
     if (found === undefined) return this.#begin(id);
     const session = new AgentSession(id, file);
@@ -132,14 +129,4 @@ export class AgentSessions {
       if (this.#entries.size <= limit) return;
     }
   }
-}
-
-function assertSessionId(id: string): void {
-  if (SESSION_ID.test(id)) return;
-  throw new FabricError('BAD_INPUT', 'That is no session id', {
-    details: {
-      reason: 'session_id',
-      fix: 'use 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or digit',
-    },
-  });
 }

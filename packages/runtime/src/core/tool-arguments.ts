@@ -1,9 +1,9 @@
 // Arguments of a tool call against the tool's own JSON Schema, which may be foreign: one that cannot
 // be used refuses the call. What passes is a frozen copy: what was checked is what runs.
 
-import { FabricError } from '@starloom/core';
 import type { ITool, ToolCall } from '@starloom/sdk';
 import { SchemaProblem, SchemaValidators } from '@starloom/wire/foreign-schema';
+import { failure } from '../reasons.ts';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
@@ -12,15 +12,8 @@ export function parseArguments(tool: ITool, { args }: ToolCall): Arguments {
   const parsed = toObject(tool.name, args);
   const problems = judge(tool, () => validators.problems(tool.parameters, parsed, 'arguments'));
   if (problems.length === 0) return freeze(parsed);
-  throw new FabricError('BAD_INPUT', `The arguments do not fit ${tool.name}: ${problems[0]}`, {
-    details: {
-      reason: 'arguments',
-      tool: tool.name,
-      problems,
-      parameters: tool.parameters,
-      fix: 'change the arguments to fit the parameters',
-    },
-  });
+  const { name, parameters } = tool;
+  throw failure('arguments', { tool: name, problem: problems[0], problems, parameters });
 }
 
 /** Refuses a tool whose schema cannot be used, before its first call. */
@@ -35,10 +28,7 @@ function judge<T>({ name }: ITool, by: () => T): T {
     return by();
   } catch (cause) {
     if (!(cause instanceof SchemaProblem)) throw cause;
-    throw new FabricError('BAD_INPUT', `The parameters of ${name} are no usable JSON Schema`, {
-      details: { reason: 'bad_schema', tool: name, fix: 'correct the schema of the tool' },
-      cause,
-    });
+    throw failure('bad_schema', { tool: name }, { cause });
   }
 }
 
@@ -50,9 +40,7 @@ function toObject(tool: string, args: unknown): Record<string, unknown> {
   } catch {
     // Reported below: what the text was is in the call itself.
   }
-  throw new FabricError('BAD_INPUT', `The arguments for ${tool} are not a JSON object`, {
-    details: { reason: 'unparsable_arguments', tool, fix: 'send the arguments as a JSON object' },
-  });
+  throw failure('unparsable_arguments', { tool });
 }
 
 function freeze<T>(value: T): T {

@@ -9,12 +9,15 @@ import {
   type ToolResult,
 } from '@starloom/sdk';
 import { z } from 'zod';
+import { failure } from '../reasons.ts';
 
 const MAX_TEXT_CHARACTERS = 1_048_576;
 const MAX_DATA_CHARACTERS = 16_777_216;
 const MAX_CONTEXT_CHARACTERS = 65_536;
 const MAX_FAILURE_CHARACTERS = 8_192;
-const CONTENT: ReadonlySet<ContentType> = new Set(['text', 'image', 'audio', 'video', 'ui']);
+const CONTENT: ReadonlySet<ContentType> = new Set([
+  ...(['text', 'image', 'audio', 'video', 'file', 'ui'] as const),
+]);
 
 /** Text, content segments, or anything else as JSON. Throws when it is too large or no JSON. */
 export function toSegments(output: unknown): ContentSegment[] {
@@ -23,9 +26,7 @@ export function toSegments(output: unknown): ContentSegment[] {
   if (!isSegments(output)) return [toText(JSON.stringify(output, null, 2))];
   const sizes = output.map(({ data }) => data?.length ?? 0);
   if (sizes.reduce((sum, size) => sum + size, 0) > MAX_DATA_CHARACTERS) {
-    throw new FabricError('UPSTREAM_ERROR', 'The tool returned too much data', {
-      details: { reason: 'output_too_large', limit: MAX_DATA_CHARACTERS, fix: 'ask it for less' },
-    });
+    throw failure('output_too_large', { limit: MAX_DATA_CHARACTERS });
   }
   return output.map((segment) => shorten(segment, MAX_TEXT_CHARACTERS));
 }
@@ -40,14 +41,8 @@ export function forContext(result: ToolResult): ToolResult {
 export function toFailure(tool: string, thrown: unknown): FabricError {
   if (FabricError.is(thrown)) return thrown;
   if (isZodError(thrown)) {
-    return new FabricError(
-      'BAD_INPUT',
-      `The arguments do not fit ${tool}: ${z.prettifyError(thrown)}`,
-      {
-        details: { reason: 'arguments', tool, fix: 'change the arguments to fit the parameters' },
-        cause: thrown,
-      },
-    );
+    const problem = z.prettifyError(thrown);
+    return failure('arguments', { tool, problem }, { cause: thrown });
   }
   const reason = thrown instanceof AgentPainException ? 'pain' : 'tool_failed';
   const message = shortenText(
@@ -64,7 +59,7 @@ function isSegments(output: unknown): output is ContentSegment[] {
   return Array.isArray(output) && output.every((entry) => CONTENT.has(entry?.type));
 }
 
-function isZodError(value: unknown): value is z.ZodError {
+export function isZodError(value: unknown): value is z.ZodError {
   return value instanceof Error && 'issues' in value && Array.isArray(value.issues);
 }
 

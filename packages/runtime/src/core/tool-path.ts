@@ -7,24 +7,39 @@ import type { Block, ITool, ToolResult } from '@starloom/sdk';
 import { deadlineSignal } from '@starloom/wire';
 import type { Emit } from './event-bus.ts';
 import type { Permission } from './permission.ts';
-import type { Approve, Labeller, ToolOutcome, ToolRequest, Verdict, Verifier } from './seams.ts';
+import {
+  type AlwaysRule,
+  type Approve,
+  type AskCaller,
+  CALL,
+  type CoreContext,
+  type CoreTool,
+  FOR_CALL,
+  type Labeller,
+  type ToolOutcome,
+  type ToolRequest,
+  type Verdict,
+  type Verifier,
+} from './seams.ts';
 import { type Arguments, parseArguments } from './tool-arguments.ts';
 import { forContext, toFailure, toSegments } from './tool-output.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 
+const NO_PERSON = 'it needs approval, and no person can be asked here';
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** A name the model made up is not a way to put text into the core's mouth. */
 const MAX_SHOWN_NAME = 100;
 
-export interface ToolPathParts {
+interface ToolPathParts {
   readonly registry: ToolRegistry;
   readonly permission: Permission;
   readonly verifier: Verifier;
   readonly labeller: Labeller;
   /** Absent: no person can be asked, and a call that needs approval is denied. */
   readonly approve?: Approve | undefined;
-  /** A person approved every later call of the tool. */
-  readonly onAlways?: ((tool: ITool) => Promise<void>) | undefined;
+  readonly askCaller?: AskCaller | undefined;
+  /** A person approved every later call that the rule describes. */
+  readonly onAlways?: ((rule: AlwaysRule) => Promise<void>) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -38,24 +53,25 @@ export class ToolPath {
 
   async call(request: ToolRequest, emit: Emit): Promise<ToolOutcome> {
     const { clock } = this.#parts;
-    const { call, origin, hop } = request;
+    const { call, origin, hop, trace: span } = request;
     const started = clock.monotonic();
     emit('EXEC:TOOL_CALL', { call, origin, hop });
     const outcome = await this.#run(request, emit);
     const ms = clock.monotonic() - started;
     const code = outcome.error && { code: outcome.error.code };
-    emit('EXEC:TOOL_RESULT', { call, origin, result: outcome.result, ms, ...code });
+    emit('EXEC:TOOL_RESULT', { call, origin, result: outcome.result, ms, span, ...code });
     return outcome;
   }
 
   async #run(given: ToolRequest, emit: Emit): Promise<ToolOutcome> {
     const { registry, verifier } = this.#parts;
-    const tool = await resolve(registry, given);
-    if (!tool) return this.#observe(given, missingTool(given.call.name, registry));
+    const found: CoreTool | undefined = await resolve(registry, given);
+    if (!found) return this.#observe(given, missingTool(given, registry));
 
-    const args = attempt(() => parseArguments(tool, given.call));
+    const args = attempt(() => parseArguments(found, given.call));
     if (FabricError.is(args)) return this.#observe(given, args);
 
+    const tool = found[FOR_CALL]?.(args) ?? found;
     const request = { ...given, call: { ...given.call, args } };
     const verdict = await this.#judge(request, tool, emit);
     if (verdict.decision !== 'allow') {
@@ -108,14 +124,14 @@ export class ToolPath {
     const no = (reason: string): Verdict => {
       return { ...verdict, decision: 'deny', reasons: [...verdict.reasons, reason] };
     };
-    if (!approve) return no('it needs approval, and no person can be asked here');
+    if (!approve) return no(NO_PERSON);
     emit('SAFETY:APPROVAL', { call, verdict });
     try {
       using _ = request.pause?.();
       const approval = await orAborted(approve(request, tool, verdict), signal);
-      if (!approval) return no('it was not approved');
-      verifier.approved?.(request, tool, verdict);
-      if (approval === 'always') await onAlways?.(tool);
+      if (!approval) return no(approval === undefined ? NO_PERSON : 'it was not approved');
+      await verifier.approved?.(request, tool, verdict);
+      if (approval === 'always' && verdict.always) await onAlways?.(verdict.always);
     } catch (error) {
       if (signal.aborted) return no('it was cancelled');
       log.warn({ ...request.trace, tool: tool.name, error: String(error) }, 'no approval came');
@@ -146,9 +162,23 @@ export class ToolPath {
         ...(percent !== undefined && { percent }),
       });
     };
+    const question = this.#parts.askCaller?.(request);
+    const ask = async (words: string) => {
+      using _ = request.pause?.();
+      deadline.pause();
+      try {
+        return await orAborted(question?.(words) ?? Promise.resolve(undefined), signal);
+      } finally {
+        deadline.resume();
+      }
+    };
     try {
       signal.throwIfAborted();
-      const context = { signal, sessionId, trace, hop, mandate, progress };
+      const context: CoreContext = {
+        ...{ signal, sessionId, trace, hop, mandate, progress },
+        ...(question && { ask }),
+        [CALL]: { request, emit },
+      };
       const running = (async () => tool.execute(structuredClone(args) as never, context))();
       const output = toSegments(await orAborted(running, signal));
       return this.#label(request, tool, { id: call.id, name: tool.name, output });
@@ -180,10 +210,15 @@ export class ToolPath {
 
 /** A server that is still starting may bring it. */
 async function resolve(registry: ToolRegistry, request: ToolRequest): Promise<ITool | undefined> {
+  if (!isThere(request, request.call.name)) return undefined;
   const tool = registry.get(request.call.name);
   if (tool) return tool;
   await registry.ready(request.signal);
   return registry.get(request.call.name);
+}
+
+function isThere({ allowed }: ToolRequest, name: string): boolean {
+  return allowed?.has(name) ?? true;
 }
 
 function attempt<T>(step: () => T): T | FabricError {
@@ -205,13 +240,14 @@ function wordsFor({ message, details }: FabricError): string {
   return lines.join('\n');
 }
 
-function missingTool(name: string, registry: ToolRegistry): FabricError {
+function missingTool(request: ToolRequest, registry: ToolRegistry): FabricError {
+  const { name } = request.call;
   const shown = name.slice(0, MAX_SHOWN_NAME);
   return new FabricError('CAPABILITY_NOT_FOUND', `There is no tool ${JSON.stringify(shown)}`, {
     details: {
       reason: 'no_such_tool',
       tool: shown,
-      near: registry.near(name),
+      near: registry.near(name).filter((one) => isThere(request, one)),
       fix: 'call one of the tools you were given, by its exact name',
     },
   });

@@ -4,7 +4,7 @@
 import type { Clock, FabricError } from '@starloom/core';
 import { timerWheelOf, WheelTimer } from '@starloom/wire';
 
-export interface TurnTimeOptions {
+interface TurnTimeOptions {
   readonly ms: number;
   readonly parent: AbortSignal;
   /** What the signal aborts with when the time is over. */

@@ -2,137 +2,185 @@
 // editor, trusted as `security.user_trust` says; what happens in it is shown as it happens. Sessions are
 // those of the agent: one that an earlier process began can be shown again, and goes on.
 
-import { isAbsolute, resolve } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import {
   type AgentApp,
   type AgentConnection,
   type AgentContext,
   agent as createApp,
+  type InitializeRequest,
   type InitializeResponse,
   type LoadSessionRequest,
+  type LoadSessionResponse,
   methods,
+  type NewSessionRequest,
   ndJsonStream,
-  type PermissionOption,
   PROTOCOL_VERSION,
   type PromptRequest,
   type PromptResponse,
   RequestError,
-  type RequestPermissionRequest,
+  type SessionConfigOption,
+  type SetSessionConfigOptionRequest,
+  type SetSessionModeRequest,
   type Stream,
-  type ToolCallUpdate,
 } from '@agentclientprotocol/sdk';
 import { FabricError, type Log } from '@starloom/core';
 import type { Agent } from '../agent.ts';
-import type { Approve } from '../core/seams.ts';
+import type { EditorAccess } from '../core/seams.ts';
 import { listSlashCommands } from '../core/slash-commands.ts';
-import { toSegments } from './content.ts';
-import {
-  describeCall,
-  PromptUpdates,
-  replay,
-  type ToolView,
-  textContent,
-} from './prompt-updates.ts';
+import { type EditorApprovals, toEditorAccess } from './editor-access.ts';
+import { PromptUpdates, replay, type ToolView, toMessage } from './prompt-updates.ts';
+import { type Entered, type OpenFor, Workspaces } from './workspaces.ts';
 
 export interface EditorFaceOptions {
   readonly agent: Agent;
   /** With which the agent was opened. */
   readonly approvals: EditorApprovals;
+  /** Opens the agent for the folder of an editor; absent: it works in its own folder alone. */
+  readonly openFor?: OpenFor | undefined;
   readonly log: Log;
 }
 
-const CAPABILITIES = {
-  loadSession: true,
-  promptCapabilities: { image: true, audio: true, embeddedContext: true },
-  sessionCapabilities: { list: {}, resume: {}, close: {} },
-};
+interface EditorSession extends Entered {
+  readonly view: ToolView;
+  /** The prompts that run. */
+  readonly running: Set<AbortController>;
+  mode: Mode;
+  model: string;
+  readonly unwatch: () => void;
+}
+
+type Mode = (typeof MODES)[number]['id'];
+
+const MODES = [
+  { id: 'default', name: 'Default', description: 'Acts, and asks where agent.toml says so' },
+  { id: 'read', name: 'Read only', description: 'Has no tools that act' },
+] as const;
+const MODEL = 'model';
 const LISTED = 100;
 
 export class EditorFace {
   readonly #agent: Agent;
   readonly #approvals: EditorApprovals;
-  readonly #log: Log;
-  readonly #view: ToolView;
-  /** By session that this editor opened: the prompts that run. */
-  readonly #sessions = new Map<string, Set<AbortController>>();
+  readonly #workspaces: Workspaces;
+  readonly #canFollow: boolean;
+  /** Those that this editor opened. */
+  readonly #sessions = new Map<string, EditorSession>();
+  #editor: EditorAccess | undefined;
 
-  constructor({ agent, approvals, log }: EditorFaceOptions) {
+  constructor({ agent, approvals, openFor, log }: EditorFaceOptions) {
     this.#agent = agent;
     this.#approvals = approvals;
-    this.#log = log;
-    this.#view = { tools: () => agent.tools(), folder: resolve(agent.config.folder) };
+    this.#workspaces = new Workspaces({ agent, openFor, log });
+    this.#canFollow = openFor !== undefined;
   }
 
   /** Serves one editor until it disconnects: what it had running is cancelled then. */
   connect(stream: Stream): AgentConnection {
     const connection = this.#createApp().connect(stream);
-    this.#approvals.connect(connection.client, this.#view);
-    const unwatch = this.#agent.onToolsChanged(() => {
-      for (const sessionId of this.#sessions.keys()) this.#tellCommands(connection, sessionId);
+    const own = this.#viewOf(this.#agent, this.#agent.config.folder);
+    this.#approvals.connect({
+      client: connection.client,
+      viewOf: (sessionId) => this.#sessions.get(sessionId)?.view ?? own,
     });
     void connection.closed.then(() => {
-      unwatch();
       for (const sessionId of [...this.#sessions.keys()]) this.#leave(sessionId);
     });
     return connection;
   }
 
+  /** Resolves when nothing of an editor that has left runs any more. */
+  close(): Promise<void> {
+    return this.#workspaces.close();
+  }
+
   #createApp(): AgentApp {
     const { session } = methods.agent;
     return createApp({ name: this.#agent.name })
-      .onRequest(methods.agent.initialize, () => this.#initialize())
-      .onRequest(session.new, ({ params, client }) => {
-        this.#check(params);
-        return this.#enter(crypto.randomUUID(), client);
+      .onRequest(methods.agent.initialize, ({ params, client }) => this.#initialize(params, client))
+      .onRequest(session.new, async ({ params, client }) => {
+        const sessionId = crypto.randomUUID();
+        return { sessionId, ...(await this.#enter(sessionId, params, client)) };
       })
       .onRequest(session.load, ({ params, client }) => this.#load(params, client))
       .onRequest(session.resume, async ({ params, client }) => {
-        this.#check({ mcpServers: [], ...params });
         await this.#assertKept(params.sessionId);
-        this.#enter(params.sessionId, client);
-        return {};
+        return await this.#enter(params.sessionId, { mcpServers: [], ...params }, client);
       })
       .onRequest(session.list, async () => ({ sessions: await this.#list() }))
       .onRequest(session.close, ({ params }) => {
         this.#leave(params.sessionId);
         return {};
       })
+      .onRequest(session.setMode, ({ params }) => this.#setMode(params))
+      .onRequest(session.setConfigOption, ({ params }) => this.#setOption(params))
       .onRequest(session.prompt, ({ params, client }) => this.#prompt(params, client))
       .onNotification(session.cancel, ({ params }) => this.#cancel(params.sessionId));
   }
 
-  #initialize(): InitializeResponse {
+  #initialize(
+    { clientCapabilities = {} }: InitializeRequest,
+    client: AgentContext,
+  ): InitializeResponse {
     const { name, version, config } = this.#agent;
+    const takes = this.#agent.takes();
+    this.#editor = toEditorAccess(client, clientCapabilities);
     return {
       protocolVersion: PROTOCOL_VERSION,
       agentInfo: {
         name: config.toml.acp.name ?? name,
         version: config.toml.acp.version ?? version,
       },
-      agentCapabilities: CAPABILITIES,
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: {
+          image: takes.has('image'),
+          audio: takes.has('audio'),
+          embeddedContext: true,
+        },
+        mcpCapabilities: { http: this.#canFollow, sse: false },
+        sessionCapabilities: { list: {}, resume: {}, close: {} },
+      },
       authMethods: [],
     };
   }
 
-  #check({ cwd, mcpServers }: Pick<LoadSessionRequest, 'cwd' | 'mcpServers'>): void {
-    if (!isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
-    if (mcpServers.length === 0) return;
-    const names = mcpServers.map(({ name }) => name).join(', ');
-    const fix = 'add them to [[mcp.servers]] of agent.toml';
-    this.#log.warn({ servers: names, fix }, 'MCP servers of the editor are not used');
-  }
-
-  #enter(sessionId: string, client: AgentContext): { sessionId: string } {
-    if (!this.#sessions.has(sessionId)) this.#sessions.set(sessionId, new Set());
+  async #enter(
+    sessionId: string,
+    params: Pick<NewSessionRequest, 'cwd' | 'mcpServers'>,
+    client: AgentContext,
+  ): Promise<LoadSessionResponse> {
+    const entered = await this.#workspaces.enter(params, this.#editor);
+    const { agent, folder } = entered;
+    const before = this.#sessions.get(sessionId);
+    const [model = ''] = agent.models();
+    const session: EditorSession = {
+      ...entered,
+      view: this.#viewOf(agent, folder),
+      running: before?.running ?? new Set(),
+      mode: before?.mode ?? 'default',
+      model: before?.model ?? model,
+      unwatch: agent.onToolsChanged(() => this.#sendCommands(client, sessionId)),
+    };
+    this.#release(before);
+    this.#sessions.set(sessionId, session);
     // After the answer: before it the editor does not know the session.
-    setImmediate(() => this.#tellCommands({ client }, sessionId));
-    return { sessionId };
+    setImmediate(() => this.#sendCommands(client, sessionId));
+    return {
+      modes: { currentModeId: session.mode, availableModes: [...MODES] },
+      configOptions: optionsOf(session),
+    };
   }
 
-  #tellCommands({ client }: Pick<AgentConnection, 'client'>, sessionId: string): void {
-    const commands = listSlashCommands(this.#agent.tools());
-    new PromptUpdates(client, sessionId, this.#view).send({
+  #viewOf(agent: Agent, folder: string): ToolView {
+    return { tools: () => agent.tools(), folder };
+  }
+
+  #sendCommands(client: AgentContext, sessionId: string): void {
+    const session = this.#sessions.get(sessionId);
+    if (!session) return;
+    const commands = listSlashCommands(session.agent.toolsFor('editor'));
+    new PromptUpdates(client, sessionId, session.view).send({
       sessionUpdate: 'available_commands_update',
       availableCommands: commands.map(([name, { description }]) => ({
         name,
@@ -142,17 +190,39 @@ export class EditorFace {
     });
   }
 
-  async #load(params: LoadSessionRequest, client: AgentContext): Promise<object> {
+  async #load(params: LoadSessionRequest, client: AgentContext): Promise<LoadSessionResponse> {
     const { sessionId } = params;
-    this.#check(params);
     await this.#assertKept(sessionId);
-    const updates = new PromptUpdates(client, sessionId, this.#view);
-    for (const block of await this.#agent.history(sessionId)) {
-      for (const update of replay(block, this.#view)) updates.send(update);
+    const answer = await this.#enter(sessionId, params, client);
+    const { agent, view } = this.#sessionOf(sessionId);
+    const updates = new PromptUpdates(client, sessionId, view);
+    for (const block of await agent.history(sessionId)) {
+      for (const update of replay(block, view)) updates.send(update);
     }
     await updates.flush();
-    this.#enter(sessionId, client);
+    return answer;
+  }
+
+  #setMode({ sessionId, modeId }: SetSessionModeRequest): object {
+    const mode = MODES.find(({ id }) => id === modeId);
+    if (!mode) throw RequestError.invalidParams({ modeId }, 'there is no such mode');
+    this.#sessionOf(sessionId).mode = mode.id;
     return {};
+  }
+
+  #setOption({ sessionId, configId, ...given }: SetSessionConfigOptionRequest) {
+    const session = this.#sessionOf(sessionId);
+    const { value } = given;
+    const isKnown = configId === MODEL && session.agent.models().some((name) => name === value);
+    if (!isKnown) throw RequestError.invalidParams({ configId, value }, 'there is no such option');
+    session.model = String(value);
+    return { configOptions: optionsOf(session) };
+  }
+
+  #sessionOf(sessionId: string): EditorSession {
+    const session = this.#sessions.get(sessionId);
+    if (session) return session;
+    throw RequestError.resourceNotFound(sessionId);
   }
 
   async #assertKept(sessionId: string): Promise<void> {
@@ -165,7 +235,7 @@ export class EditorFace {
     const kept = await this.#agent.sessions();
     return kept.slice(0, LISTED).map(({ id, updatedAt }) => ({
       sessionId: id,
-      cwd: this.#view.folder,
+      cwd: this.#sessions.get(id)?.folder ?? this.#agent.config.folder,
       updatedAt: new Date(updatedAt).toISOString(),
     }));
   }
@@ -174,15 +244,19 @@ export class EditorFace {
     { sessionId, prompt }: PromptRequest,
     client: AgentContext,
   ): Promise<PromptResponse> {
-    const running = this.#sessions.get(sessionId);
-    if (!running) throw RequestError.resourceNotFound(sessionId);
+    const { agent, view, running, mode, model } = this.#sessionOf(sessionId);
     const control = new AbortController();
-    const updates = new PromptUpdates(client, sessionId, this.#view);
+    const updates = new PromptUpdates(client, sessionId, view);
     running.add(control);
     try {
       const { signal } = control;
-      const turn = { sessionId, signal, onEvent: updates.note };
-      const { steps, segments } = await this.#agent.turn(toSegments(prompt), turn);
+      const { segments: message, attachments } = toMessage(prompt);
+      const { steps, segments } = await agent.turn(message, {
+        ...{ sessionId, signal, attachments, model },
+        readOnly: mode === 'read',
+        caller: 'editor',
+        onEvent: updates.note,
+      });
       // What the model says was shown as it came; a command has only its output.
       if (steps === 0) updates.say(segments);
       return { stopReason: updates.stopReason };
@@ -195,15 +269,31 @@ export class EditorFace {
   }
 
   #cancel(sessionId: string): void {
-    for (const control of this.#sessions.get(sessionId) ?? []) {
+    for (const control of this.#sessions.get(sessionId)?.running ?? []) {
       control.abort(new FabricError('CANCELLED', 'The prompt was cancelled in the editor'));
     }
   }
 
   #leave(sessionId: string): void {
     this.#cancel(sessionId);
+    this.#release(this.#sessions.get(sessionId));
     this.#sessions.delete(sessionId);
   }
+
+  #release(session: EditorSession | undefined): void {
+    session?.unwatch();
+    session?.leave();
+  }
+}
+
+/** The choice of a model, where there is one. */
+function optionsOf({ agent, model }: EditorSession): SessionConfigOption[] {
+  const models = agent.models();
+  if (models.length < 2) return [];
+  const options = models.map((name) => ({ value: name, name }));
+  return [
+    { type: 'select', id: MODEL, name: 'Model', category: 'model', currentValue: model, options },
+  ];
 }
 
 /** Throws the error where the protocol has no stop reason for it. */
@@ -225,36 +315,4 @@ export interface ServedEditor {
 export function serveEditor(face: EditorFace, input: Readable, output: Writable): ServedEditor {
   const connection = face.connect(ndJsonStream(Writable.toWeb(output), Readable.toWeb(input)));
   return { closed: connection.closed, close: () => connection.close() };
-}
-
-const OPTIONS: readonly PermissionOption[] = [
-  { optionId: 'once', name: 'Allow', kind: 'allow_once' },
-  { optionId: 'always', name: 'Always allow', kind: 'allow_always' },
-  { optionId: 'no', name: 'Reject', kind: 'reject_once' },
-];
-
-/**
- * Asks in the editor for the approval of a tool call. It is created before the agent, which is opened with
- * it; until an editor has connected it approves nothing.
- */
-export class EditorApprovals {
-  #editor: { readonly client: AgentContext; readonly view: ToolView } | undefined;
-
-  connect(client: AgentContext, view: ToolView): void {
-    this.#editor = { client, view };
-  }
-
-  readonly approve: Approve = async ({ call, sessionId, signal }, _tool, { reasons }) => {
-    if (!this.#editor) return false;
-    const { client, view } = this.#editor;
-    const { sessionUpdate: _, ...described } = describeCall(call, view);
-    const content = reasons.map(textContent);
-    const toolCall: ToolCallUpdate = { ...described, status: 'pending', content };
-    const params: RequestPermissionRequest = { sessionId, toolCall, options: [...OPTIONS] };
-    const { outcome } = await client.request(methods.client.session.requestPermission, params, {
-      cancellationSignal: signal,
-    });
-    if (outcome.outcome !== 'selected') return false;
-    return outcome.optionId === 'always' ? 'always' : outcome.optionId === 'once';
-  };
 }

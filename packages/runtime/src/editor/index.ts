@@ -1,7 +1,8 @@
+export { EditorApprovals } from './editor-access.ts';
 export {
-  EditorApprovals,
   EditorFace,
   type EditorFaceOptions,
   type ServedEditor,
   serveEditor,
 } from './editor-face.ts';
+export type { OpenFor } from './workspaces.ts';

@@ -3,7 +3,10 @@
 import { resolve } from 'node:path';
 import {
   type AgentContext,
+  type ContentBlock,
+  type EmbeddedResource,
   methods,
+  type PlanEntry,
   type SessionUpdate,
   type StopReason,
   type ToolCallContent,
@@ -19,8 +22,9 @@ import type {
   ToolCall,
   ToolResult,
 } from '@starloom/sdk';
-import type { AgentEvent } from '../core/event-bus.ts';
-import { toContentBlock } from './content.ts';
+import type { AgentEvent, AgentEvents } from '../core/event-bus.ts';
+import { parseMedia } from '../core/media.ts';
+import type { Attachment } from '../core/seams.ts';
 
 const STOPPED_BY: Partial<Record<FinishReason, StopReason>> = {
   length: 'max_tokens',
@@ -35,6 +39,11 @@ export class PromptUpdates {
   readonly #client: AgentContext;
   readonly #sessionId: string;
   readonly #view: ToolView;
+  /** By call: what is shown beside its result. */
+  readonly #beside = new Map<string, ToolCallContent[]>();
+  #plan: PlanEntry[] = [];
+  /** Tools that ran in this prompt. */
+  readonly #done: string[] = [];
   #finish: FinishReason | undefined;
   /** Resolves when all updates have left. */
   #sent: Promise<void> = Promise.resolve();
@@ -47,8 +56,46 @@ export class PromptUpdates {
 
   readonly note = (event: AgentEvent): void => {
     if (event.type === 'STREAM:STEP') this.#finish = event.data.metadata.finishReason;
-    this.send(toUpdate(event, this.#view));
+    if (event.type === 'EXEC:EDITED') this.#show(event.data.call, toDiff(event.data));
+    if (event.type === 'EXEC:TERMINAL') {
+      const { call, terminal: terminalId } = event.data;
+      this.#show(call, { type: 'terminal', terminalId });
+    }
+    const isResult = event.type === 'EXEC:TOOL_RESULT';
+    const update = isResult
+      ? toResultUpdate(event.data.result, this.#beside.get(event.data.call.id))
+      : toUpdate(event, this.#view);
+    if (update?.sessionUpdate === 'plan') {
+      const done = (plan: PlanEntry[], tool: string) => withStatus(plan, tool, 'completed');
+      this.#plan = this.#done.reduce(done, update.entries);
+      this.send({ ...update, entries: this.#plan });
+    } else this.send(update);
+    this.#advance(event);
   };
+
+  #show(call: string, content: ToolCallContent): void {
+    const all = [...(this.#beside.get(call) ?? []), content];
+    this.#beside.set(call, all);
+    const locations = content.type === 'diff' ? [{ path: content.path }] : undefined;
+    const update = { sessionUpdate: 'tool_call_update', toolCallId: call, content: all } as const;
+    this.send({ ...update, ...(locations && { locations }) });
+  }
+
+  /** A step of the plan is under way while its tool runs, and done when it has run. */
+  #advance(event: AgentEvent): void {
+    if (event.type === 'EXEC:TOOL_CALL') this.#mark(event.data.call.name, 'in_progress');
+    if (event.type !== 'EXEC:TOOL_RESULT') return;
+    const { call, code } = event.data;
+    if (!code) this.#done.push(call.name);
+    this.#mark(call.name, code ? 'pending' : 'completed');
+  }
+
+  #mark(tool: string, status: PlanEntry['status']): void {
+    const marked = withStatus(this.#plan, tool, status);
+    if (marked === this.#plan) return;
+    this.#plan = marked;
+    this.send({ sessionUpdate: 'plan', entries: marked });
+  }
 
   say(segments: readonly ContentSegment[]): void {
     for (const segment of segments) this.send(toMessageUpdate(segment));
@@ -108,8 +155,14 @@ function toUpdate(event: AgentEvent, view: ToolView): SessionUpdate | undefined 
       const content = [textContent(message)];
       return { sessionUpdate: 'tool_call_update', toolCallId: call, content };
     }
-    case 'EXEC:TOOL_RESULT':
-      return toResultUpdate(event.data.result);
+    case 'SAFETY:PLAN': {
+      const entries = event.data.steps.map(({ tool, why }) => ({
+        content: why ? `${tool}: ${why}` : tool,
+        priority: 'medium' as const,
+        status: 'pending' as const,
+      }));
+      return { sessionUpdate: 'plan', entries };
+    }
     default:
       return undefined;
   }
@@ -152,13 +205,29 @@ export function textContent(text: string): ToolCallContent {
   return { type: 'content', content: { type: 'text', text } };
 }
 
-function toResultUpdate({ id, output, isError }: ToolResult): SessionUpdate {
-  const content = output.flatMap((segment): ToolCallContent[] => {
+function toResultUpdate(
+  { id, output, isError }: ToolResult,
+  beside: readonly ToolCallContent[] = [],
+): SessionUpdate {
+  const said = output.flatMap((segment): ToolCallContent[] => {
     const block = toContentBlock(segment);
     return block ? [{ type: 'content', content: block }] : [];
   });
   const status = isError ? 'failed' : 'completed';
+  const content = [...beside, ...said];
   return { sessionUpdate: 'tool_call_update', toolCallId: id, status, content };
+}
+
+/** The same entries when no step of the tool is open. */
+function withStatus(plan: PlanEntry[], tool: string, status: PlanEntry['status']): PlanEntry[] {
+  const isOf = ({ content }: PlanEntry) => content === tool || content.startsWith(`${tool}: `);
+  const at = plan.findIndex((step) => isOf(step) && step.status !== 'completed');
+  const step = plan[at];
+  return step && step.status !== status ? plan.with(at, { ...step, status }) : plan;
+}
+
+function toDiff({ path, before, after }: AgentEvents['EXEC:EDITED']): ToolCallContent {
+  return { type: 'diff', path, oldText: before, newText: after };
 }
 
 const TITLE_LENGTH = 120;
@@ -189,4 +258,75 @@ function kindOf(tool: ITool | undefined, name: string): ToolKind {
 function locationsOf(args: unknown, folder: string): ToolCallLocation[] {
   const { path } = Object(args) as { path?: unknown };
   return typeof path === 'string' ? [{ path: resolve(folder, path) }] : [];
+}
+
+/** What a person wrote, apart from the words of files that they attached: those are data. */
+export function toMessage(prompt: readonly ContentBlock[]) {
+  const isText = (block: ContentBlock) => block.type === 'resource' && 'text' in block.resource;
+  return {
+    segments: prompt.filter((block) => !isText(block)).map(toSegment),
+    attachments: prompt.filter(isText).map((block): Attachment => {
+      const name = block.type === 'resource' ? block.resource.uri : '';
+      return { source: `file:${name.replace(/^file:\/\//, '')}`, segments: [toSegment(block)] };
+    }),
+  };
+}
+
+/** For the editor to show; `undefined` for what is no content, such as a call. */
+export function toContentBlock(segment: ContentSegment): ContentBlock | undefined {
+  const { type, text } = segment;
+  switch (type) {
+    case 'text':
+    case 'reasoning':
+      return { type: 'text', text: text ?? '' };
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'file': {
+      if (segment.data === undefined) return undefined;
+      const media = parseMedia(segment);
+      const { mimeType } = media;
+      const { name } = segment;
+      if (media.kind === 'url') {
+        return { type: 'resource_link', uri: media.url, name: name ?? media.url };
+      }
+      if (type === 'video' || type === 'file') {
+        return {
+          type: 'text',
+          text: name === undefined ? `[${mimeType}]` : `[${name}: ${mimeType}]`,
+        };
+      }
+      return { type, data: media.base64, mimeType };
+    }
+    case 'ui':
+      return { type: 'text', text: JSON.stringify(segment.ui) ?? '' };
+    default:
+      return undefined;
+  }
+}
+
+function toSegment(block: ContentBlock): ContentSegment {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text };
+    case 'image':
+    case 'audio':
+      return { type: block.type, data: block.data, mimeType: block.mimeType };
+    case 'resource_link':
+      return { type: 'text', text: `[${block.title ?? block.name}](${block.uri})` };
+    case 'resource':
+      return fromAttachment(block);
+  }
+}
+
+/** A file that the person attached: pictures and sounds as such, words between marks. */
+function fromAttachment({ resource }: EmbeddedResource): ContentSegment {
+  const { uri, mimeType } = resource;
+  const of = { ...(mimeType && { mimeType }) };
+  if ('text' in resource) {
+    return { type: 'text', text: `<file uri=${JSON.stringify(uri)}>\n${resource.text}\n</file>` };
+  }
+  const kind = mimeType?.split('/', 1)[0];
+  if (kind === 'image' || kind === 'audio') return { type: kind, data: resource.blob, ...of };
+  return { type: 'text', text: `[${uri} (${mimeType ?? 'binary'}) cannot be read as text]` };
 }

@@ -3,6 +3,7 @@
 
 import { FabricError, orAborted } from '@starloom/core';
 import {
+  BoundedBody,
   deadlineSignal,
   type Environment,
   type ManagedProcess,
@@ -42,46 +43,23 @@ export async function runProgram(run: ProgramRun): Promise<ProgramOutput> {
   const limits = { stderrTailBytes: STDERR_BYTES };
   const child = await spawnProcess({ command, args, cwd, env, graceMs: GRACE_MS, limits });
   child.stdin.end();
-  const kept = new KeptOutput(maxBytes);
-  const ended = await orAborted(readAll(child, kept), deadline.signal).catch(reasonOf);
+  const kept = new BoundedBody(maxBytes);
+  const outcome = await orAborted(readAll(child, kept), deadline.signal).catch(FabricError.from);
   const exit = await child.stop();
-  if (FabricError.is(ended) && ended !== TOO_LONG) throw ended;
-  const output = { exit, stdout: kept.toString(), stderr: child.stderrTail() };
-  if (ended === TOO_LONG) return { ...output, stopped: 'timeout' };
-  return kept.isFull ? { ...output, stopped: 'output' } : output;
+  if (FabricError.is(outcome) && outcome !== TOO_LONG) throw outcome;
+  const stdout = kept.toBuffer().toString('utf8');
+  const output = { exit, stdout, stderr: child.stderrTail() };
+  if (outcome === TOO_LONG) return { ...output, stopped: 'timeout' };
+  return outcome === 'full' ? { ...output, stopped: 'output' } : output;
 }
 
 const TOO_LONG = new FabricError('TIMEOUT', 'The program took too long');
 
-function reasonOf(error: unknown): FabricError {
-  return FabricError.from(error);
-}
-
-class KeptOutput {
-  readonly #chunks: Buffer[] = [];
-  #room: number;
-  isFull = false;
-
-  constructor(maxBytes: number) {
-    this.#room = maxBytes;
-  }
-
-  add(chunk: Buffer): void {
-    const kept = chunk.subarray(0, this.#room);
-    this.#chunks.push(kept);
-    this.#room -= kept.length;
-    this.isFull = kept.length < chunk.length;
-  }
-
-  toString(): string {
-    return Buffer.concat(this.#chunks).toString('utf8');
-  }
-}
-
-async function readAll(child: ManagedProcess, kept: KeptOutput): Promise<void> {
+/** `full`: the program wrote more than is kept. */
+async function readAll(child: ManagedProcess, kept: BoundedBody): Promise<'full' | undefined> {
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-    kept.add(chunk);
-    if (kept.isFull) return;
+    if (!kept.push(chunk)) return 'full';
   }
   await child.exited;
+  return undefined;
 }

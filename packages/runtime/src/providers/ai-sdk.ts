@@ -1,28 +1,34 @@
-// Any model of the AI SDK as a provider. The SDK's own loop is not used: who calls tools, and when,
-// is the core's to decide.
+// Any model of the AI SDK as a provider. The SDK's own loop is not used: the core decides when tools
+// are called.
 
 import { FabricError, isObject, type Log, orAborted, silentLog } from '@starloom/core';
 import { foldEvents, type IAgentContext, type ProviderEvent } from '@starloom/sdk';
+import { createCachedContent } from './ai-sdk/cached-content.ts';
 import { type LanguageModel, type ModelCall, mergeMetadata } from './ai-sdk/language-model.ts';
-import { findKey, loadModel } from './ai-sdk/load-model.ts';
+import { createBoundedFetch, findKey, loadModel, VENDORS } from './ai-sdk/load-model.ts';
 import { ModelAnswer } from './ai-sdk/model-answer.ts';
 import { type ModelCallOptions, toModelCall } from './ai-sdk/model-call.ts';
 import { toFailure } from './ai-sdk/model-failure.ts';
-import { VENDORS } from './ai-sdk/vendors.ts';
-import type { AiSdkConfig } from './config.ts';
 import { ModelErrors } from './model-error.ts';
-import { type OpenedProvider, type ProviderHost, withLatency } from './provider-host.ts';
+import {
+  type AiSdkConfig,
+  type OpenedProvider,
+  type ProviderHost,
+  withLatency,
+} from './provider-host.ts';
 import { toPrompt } from './to-prompt.ts';
 import { namesOf } from './tool-names.ts';
 
 export async function openAiSdk(config: AiSdkConfig, host: ProviderHost): Promise<OpenedProvider> {
   const key = findKey(config, host.env);
-  const errors = new ModelErrors(config.model, [key]);
-  const model = await loadModel(config, key, host, errors);
-  const { temperature, max_tokens, options } = config;
+  const errors = new ModelErrors(config.model, key);
   const vendor = VENDORS[config.package];
+  const fetch = createBoundedFetch(errors);
+  const kept = vendor?.cachesById ? createCachedContent({ fetch, log: host.log }) : undefined;
+  const model = await loadModel(config, key, host, kept?.fetch ?? fetch);
+  const { temperature, max_tokens, options } = config;
   const providerOptions = mergeMetadata(vendor?.options, options);
-  return createAiSdkProvider(model, {
+  const provider = createAiSdkProvider(model, {
     errors,
     log: host.log,
     cache: vendor,
@@ -32,6 +38,11 @@ export async function openAiSdk(config: AiSdkConfig, host: ProviderHost): Promis
       ...(providerOptions && { providerOptions: providerOptions as never }),
     },
   });
+  return {
+    ...provider,
+    takes: config.takes ?? vendor?.takes ?? [],
+    ...(kept && { close: () => kept.close() }),
+  };
 }
 
 export interface AiSdkProviderOptions {
@@ -71,7 +82,7 @@ export function createAiSdkProvider(
       const merged = mergeMetadata(asked.providerOptions, settings.providerOptions);
       const call = { ...settings, ...asked, ...(merged && { providerOptions: merged as never }) };
       yield* send({ ...call, ...(signal && { abortSignal: signal }) }, answer);
-      if (!answer.isFinished) throw answer.isEmpty ? errors.unreadable('') : errors.cutOff();
+      if (!answer.isFinished) throw answer.isEmpty ? errors.unreadable('') : errors.of('cut_off');
       for (const event of answer.end()) yield withLatency(event, started);
     } catch (error) {
       throw signal?.aborted ? FabricError.from(signal.reason) : toFailure(error, errors);
@@ -82,7 +93,7 @@ export function createAiSdkProvider(
     const { abortSignal: signal } = call;
     const result = await unlessAborted(Promise.resolve(model.doGenerate(call)), signal);
     const { content, response, ...finish } = result as Readonly<Record<string, unknown>>;
-    tellWarnings(finish.warnings);
+    logWarnings(finish.warnings);
     for (const part of Array.isArray(content) ? content : []) yield* answer.push(part);
     if (isObject(response)) yield* answer.push({ ...response, type: 'response-metadata' });
     yield* answer.push({ ...finish, type: 'finish' });
@@ -93,13 +104,13 @@ export function createAiSdkProvider(
     const { stream: parts } = await unlessAborted(Promise.resolve(model.doStream(call)), signal);
     for await (const part of readStream(parts, signal)) {
       if (isObject(part) && part.type === 'error') throw toFailure(part.error, errors);
-      if (isObject(part) && part.type === 'stream-start') tellWarnings(part.warnings);
+      if (isObject(part) && part.type === 'stream-start') logWarnings(part.warnings);
       yield* answer.push(part);
     }
   }
 
-  /** What a model leaves out of a request, it says here and nowhere else. */
-  function tellWarnings(warnings: unknown): void {
+  /** A model reports only by warnings what it leaves out of a request. */
+  function logWarnings(warnings: unknown): void {
     for (const warning of Array.isArray(warnings) ? warnings : []) {
       const { type, feature, setting, message, details } = isObject(warning) ? warning : {};
       const about = errors.excerpt(String(feature ?? setting ?? message ?? details ?? ''));

@@ -3,8 +3,7 @@
 // first message of an agent without a system prompt is the prompt as it is.
 
 import type { ContentSegment, IAgentContext, IProvider } from '@starloom/sdk';
-import type { PromptMessage } from './to-messages.ts';
-import { toPrompt } from './to-prompt.ts';
+import { type PromptMessage, toPrompt } from './to-prompt.ts';
 
 /** The provider itself, if it reads blocks. */
 export function inWords(provider: IProvider): IProvider {
@@ -14,6 +13,7 @@ export function inWords(provider: IProvider): IProvider {
   return {
     name,
     readsBlocks: true,
+    takes: [],
     generate: async (prompt, context) => provider.generate(toWords(prompt, context), context),
     ...(stream && { stream: (prompt, context) => stream(toWords(prompt, context), context) }),
   };

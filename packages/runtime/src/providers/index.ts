@@ -2,8 +2,12 @@
 
 import { z } from 'zod';
 import { openAiSdk } from './ai-sdk.ts';
-import { aiSdkSchema, openaiCompatibleSchema } from './config.ts';
-import type { OpenedProvider, ProviderHost } from './provider-host.ts';
+import {
+  aiSdkSchema,
+  type OpenedProvider,
+  openaiCompatibleSchema,
+  type ProviderHost,
+} from './provider-host.ts';
 import { createScripted, scriptedSchema } from './scripted.ts';
 
 export type { LanguageModel } from './ai-sdk/language-model.ts';

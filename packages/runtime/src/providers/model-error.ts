@@ -9,9 +9,10 @@ import {
   statusMeaning,
   unreachableReason,
 } from '@starloom/core';
-import { withoutInvisible } from '@starloom/wire';
+import { createExcerpt, type Excerpt } from '@starloom/wire';
+import { failure } from '../reasons.ts';
 
-export interface UpstreamStatus {
+interface UpstreamStatus {
   readonly status: number;
   /** The `Retry-After` header, and `retry-after-ms` where a service sends it. */
   readonly retryAfter?: string | undefined;
@@ -19,95 +20,64 @@ export interface UpstreamStatus {
   readonly body?: string | undefined;
 }
 
-/** `secrets` never show in what the errors hold. */
+type ModelReason =
+  | 'unreachable/model'
+  | 'connection_lost'
+  | 'cut_off'
+  | 'unreadable_answer'
+  | 'answer_too_large'
+  | 'unsupported'
+  | 'threw'
+  | 'silent';
+
+/** The key never shows in what the errors hold. */
 export class ModelErrors {
   readonly #model: string;
-  readonly #secrets: readonly string[];
+  /** Fit for `details`: short, and without keys and control characters. */
+  readonly excerpt: Excerpt;
 
-  constructor(model: string, secrets: readonly (string | undefined)[] = []) {
+  constructor(model: string, key?: string) {
     this.#model = model;
-    this.#secrets = secrets
-      .filter((secret) => secret !== undefined)
-      .filter((secret) => secret !== '');
+    this.excerpt = createExcerpt({ others: key === undefined ? [] : [key] });
   }
 
   /** An answer whose status is no success. */
   ofStatus({ status, retryAfter, retryAfterMs, body = '' }: UpstreamStatus): FabricError {
     const row = STATUSES[status] ?? (status >= 500 ? BROKEN : status < 400 ? MOVED : REFUSED);
     const wait = toMilliseconds(retryAfterMs) ?? parseRetryAfter(retryAfter, Date.now());
-    return this.#error(row.code ?? statusMeaning(status).code, row.message, {
-      status,
-      ...(wait !== undefined && { retry_after_ms: wait }),
-      ...(body !== '' && { upstream: this.excerpt(body) }),
-      fix: row.fix,
+    return new FabricError(row.code ?? statusMeaning(status).code, row.message, {
+      details: {
+        model: this.#model,
+        status,
+        ...(wait !== undefined && { retry_after_ms: wait }),
+        ...(body !== '' && { upstream: this.excerpt(body) }),
+        fix: row.fix,
+      },
     });
   }
 
   /** No connection, or one that broke. */
   ofConnection(cause: unknown, answered: boolean): FabricError {
     if (FabricError.is(cause)) return cause;
-    const reason = answered ? 'connection_lost' : unreachableReason(cause);
-    const message = answered
-      ? 'The model went away before its answer ended'
-      : 'The model cannot be reached';
-    const fix = 'check that the service runs at the base_url of the provider';
-    return this.#error('AGENT_OFFLINE', message, { reason, fix }, cause);
-  }
-
-  /** The answer ended in good order, but not at its end. */
-  cutOff(): FabricError {
-    const fix = 'see the log of the service, or of the proxy before it';
-    const details = { reason: 'cut_off', fix };
-    return this.#error('AGENT_OFFLINE', 'The answer of the model ended too early', details);
+    if (answered) return this.of('connection_lost', {}, cause);
+    return this.of('unreachable/model', { reason: unreachableReason(cause) }, cause);
   }
 
   /** An answer that is not what the API says it is. */
   unreadable(text: string, cause?: unknown): FabricError {
-    const fix = 'check that base_url leads to a service of this API';
-    const upstream = text === '' ? {} : { upstream: this.excerpt(text) };
-    const details = { reason: 'unreadable_answer', ...upstream, fix };
-    return this.#error('UPSTREAM_ERROR', 'The answer of the model cannot be read', details, cause);
+    return this.of('unreadable_answer', { upstream: this.excerpt(text) || undefined }, cause);
   }
 
-  tooLarge(limit: number): FabricError {
-    const details = { reason: 'answer_too_large', limit_bytes: limit, fix: 'ask for less at once' };
-    return this.#error('UPSTREAM_ERROR', 'The answer of the model is too large', details);
+  /** A failure of the model that is a row of the table, with what the service or its code said. */
+  of(key: ModelReason, facts: ErrorDetails = {}, cause?: unknown): FabricError {
+    return failure(key, { model: this.#model, ...facts }, cause === undefined ? {} : { cause });
   }
 
-  /** The model takes no such content. */
-  unsupported(cause: Error): FabricError {
-    const fix = 'leave it out, or use a model that takes it';
-    const details = { reason: 'unsupported', upstream: this.excerpt(cause.message), fix };
-    return this.#error('BAD_INPUT', 'The model does not take this content', details, cause);
-  }
-
-  /** The code of the model failed, in a way it does not explain. */
-  threw(cause: Error): FabricError {
-    const details = { reason: 'threw', upstream: this.excerpt(cause.message), fix: 'see the log' };
-    return this.#error('UPSTREAM_ERROR', 'The model failed', details, cause);
-  }
-
-  timeout(cause: unknown): FabricError {
-    const details = { reason: 'silent', fix: 'check the load of the service' };
-    return this.#error('TIMEOUT', 'The model was silent for too long', details, cause);
-  }
-
-  /** Fit for `details`: short, and without keys and control characters. */
-  excerpt(text: string): string {
-    const read = text.slice(0, READ_LIMIT);
-    const clean = withoutInvisible(read);
-    const safe = this.#secrets.reduce((rest, key) => rest.replaceAll(key, '[redacted]'), clean);
-    return safe.trim().slice(0, EXCERPT_LIMIT).toWellFormed();
-  }
-
-  #error(code: ErrorCode, message: string, details: ErrorDetails, cause?: unknown): FabricError {
-    const options = { details: { model: this.#model, ...details } };
-    return new FabricError(code, message, cause === undefined ? options : { ...options, cause });
+  /** `said` is the message of an error that the package of the model threw. */
+  threw(key: 'unsupported' | 'threw', said: Error): FabricError {
+    return this.of(key, { upstream: this.excerpt(said.message) }, said);
   }
 }
-
-const READ_LIMIT = 16_384;
-const EXCERPT_LIMIT = 500;
 
 interface StatusRow {
   /** Where it differs from what the status means to every adapter: the request is the agent's own. */

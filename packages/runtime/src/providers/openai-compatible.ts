@@ -2,23 +2,22 @@
 // package of a vendor. An answer is read by its own type, not by the one that was asked for: some servers
 // stream without being asked, others do not stream when asked.
 
+import { FabricError, socketErrorCode } from '@starloom/core';
 import { foldEvents, type IAgentContext, type ProviderEvent } from '@starloom/sdk';
-import { readSse } from '@starloom/wire';
+import { createAddressGuard, GuardedHttp, type HttpAnswer, readSse } from '@starloom/wire';
 import { ChatAnswer } from './chat/chat-answer.ts';
 import { toChatRequest } from './chat/chat-request.ts';
-import { type ChatReply, ChatService } from './chat/chat-service.ts';
-import type { OpenaiCompatibleConfig } from './config.ts';
 import { ModelErrors } from './model-error.ts';
-import { type OpenedProvider, withLatency } from './provider-host.ts';
+import { type OpenaiCompatibleConfig, type OpenedProvider, withLatency } from './provider-host.ts';
 import { toPrompt } from './to-prompt.ts';
 import { namesOf, type ToolNames } from './tool-names.ts';
 
 const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 
 export function openOpenaiCompatible(config: OpenaiCompatibleConfig): OpenedProvider {
-  const { base_url, model, api_key, kind: _, ...options } = config;
+  const { base_url, model, api_key, takes = [], kind: _, ...options } = config;
   const key = api_key?.reveal();
-  const errors = new ModelErrors(model, [key]);
+  const errors = new ModelErrors(model, key);
   const service = new ChatService(base_url, key, errors);
 
   async function* ask(prompt: string, context: IAgentContext, stream: boolean) {
@@ -38,6 +37,7 @@ export function openOpenaiCompatible(config: OpenaiCompatibleConfig): OpenedProv
   return {
     name: `openai-compatible/${model}`,
     readsBlocks: true,
+    takes,
     stream: (prompt, context) => ask(prompt, context, true),
     generate: async (prompt, context) =>
       foldEvents(await Array.fromAsync(ask(prompt, context, false))),
@@ -80,3 +80,90 @@ function parse(text: string, errors: ModelErrors): unknown {
     throw errors.unreadable(text, cause);
   }
 }
+
+/** How long a service may be silent: loading a large model, or reading a long prompt. */
+const SILENCE_MS = 300_000;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_ERROR_BYTES = 16_384;
+
+interface ChatReply {
+  readonly contentType: string;
+  /** Fails with the errors of a model. Leaving it early closes the connection. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Retries nothing and follows no redirect: a key goes to the configured host and nowhere else. */
+class ChatService {
+  readonly #url: URL;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #errors: ModelErrors;
+  readonly #http: GuardedHttp;
+
+  constructor(baseUrl: string, key: string | undefined, modelErrors: ModelErrors) {
+    this.#url = new URL(baseUrl);
+    this.#url.pathname = `${this.#url.pathname.replace(/\/+$/, '')}/chat/completions`;
+    this.#headers = {
+      'content-type': 'application/json',
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    };
+    this.#errors = modelErrors;
+    this.#http = new GuardedHttp({
+      guard: createAddressGuard({ allow: [this.#url.hostname] }),
+      headersTimeout: SILENCE_MS,
+      bodyTimeout: SILENCE_MS,
+    });
+  }
+
+  async ask(request: object, signal: AbortSignal | undefined): Promise<ChatReply> {
+    if (signal?.aborted) throw FabricError.from(signal.reason);
+    const sent = { method: 'POST', headers: this.#headers, body: JSON.stringify(request) };
+    const answer = this.#http.send(this.#url, sent, signal);
+    const { status, headers } = await answer.head.catch((error: FabricError) => {
+      throw this.#failure(error, signal, false);
+    });
+    if (status >= 200 && status < 300) {
+      return { contentType: headers['content-type'] ?? '', body: this.#read(answer, signal) };
+    }
+    const { bytes } = await answer.read(MAX_ERROR_BYTES).catch(() => ({ bytes: '' }));
+    throw this.#errors.ofStatus({
+      status,
+      retryAfter: headers['retry-after'],
+      retryAfterMs: headers['retry-after-ms']?.toString(),
+      body: bytes.toString(),
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close();
+  }
+
+  async *#read(
+    answer: HttpAnswer,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    let length = 0;
+    try {
+      for await (const chunk of answer.body()) {
+        length += chunk.length;
+        if (length > MAX_ANSWER_BYTES)
+          throw this.#errors.of('answer_too_large', { limit_bytes: MAX_ANSWER_BYTES });
+        yield chunk;
+      }
+    } catch (error) {
+      throw this.#failure(FabricError.from(error), signal, true);
+    } finally {
+      answer.abort(LEFT);
+    }
+  }
+
+  #failure(error: FabricError, signal: AbortSignal | undefined, answered: boolean): FabricError {
+    if (signal?.aborted) return FabricError.from(signal.reason);
+    const code = socketErrorCode(error.cause);
+    if (code !== undefined && SILENT.has(code)) return this.#errors.of('silent', {}, error.cause);
+    if (error.details.reason === 'invalid_http') return this.#errors.unreadable('', error.cause);
+    return this.#errors.ofConnection(error.cause ?? error, answered);
+  }
+}
+
+const SILENT: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+const LEFT = new FabricError('CANCELLED', 'The answer is not read any more');

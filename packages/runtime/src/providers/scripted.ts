@@ -1,11 +1,97 @@
 // A model that says what its script says: for tests, and for an agent without a key. Every session
 // begins at the first answer, and a session that asks the same gets the same, call ids included.
 
-import { FabricError, orAborted, RecentMap, sha256Hex } from '@starloom/core';
-import { type ContentSegment, defineProvider, type ProviderEvent } from '@starloom/sdk';
+import {
+  ERRORS,
+  type ErrorCode,
+  FabricError,
+  orAborted,
+  RecentMap,
+  sha256Hex,
+} from '@starloom/core';
+import {
+  type ContentSegment,
+  defineProvider,
+  type ProviderEvent,
+  type ResponseMetadata,
+} from '@starloom/sdk';
 import { z } from 'zod';
+import { failure } from '../reasons.ts';
+import { PLAN_TOOL } from '../trust/index.ts';
 import type { OpenedProvider } from './provider-host.ts';
-import { type ScriptedResponse, scriptSchema, toResponse } from './script.ts';
+
+const opaque = z.record(z.string(), z.unknown()).exactOptional();
+
+const wordsSchema = z.strictObject({
+  type: z.enum(['text', 'reasoning']),
+  text: z.string(),
+  providerMetadata: opaque,
+});
+const mediaSchema = z.strictObject({
+  type: z.enum(['image', 'audio', 'video']),
+  data: z.string().describe('Base64 or a URL'),
+  mimeType: z.string().exactOptional(),
+  providerMetadata: opaque,
+});
+const fileSchema = mediaSchema.extend({
+  type: z.literal('file'),
+  name: z.string().exactOptional().describe('Such as report.pdf'),
+});
+const uiSchema = z.strictObject({
+  type: z.literal('ui'),
+  ui: z.unknown(),
+  providerMetadata: opaque,
+});
+const toolCallSchema = z.strictObject({
+  type: z.literal('tool_call'),
+  toolCall: z.strictObject({
+    id: z.string().exactOptional(),
+    name: z.string().min(1),
+    args: z.unknown().prefault({}),
+  }),
+  providerMetadata: opaque,
+});
+const toolResultSchema = z.strictObject({
+  type: z.literal('tool_result'),
+  toolResult: z.strictObject({
+    id: z.string(),
+    name: z.string(),
+    output: z.array(z.discriminatedUnion('type', [wordsSchema, mediaSchema, fileSchema, uiSchema])),
+    isError: z.boolean().exactOptional(),
+  }),
+  providerMetadata: opaque,
+});
+const segmentSchema = z.discriminatedUnion('type', [
+  wordsSchema,
+  mediaSchema,
+  fileSchema,
+  uiSchema,
+  toolCallSchema,
+  toolResultSchema,
+]);
+const segmentsSchema = z.array(z.union([z.string(), segmentSchema]));
+
+const errorSchema = z.strictObject({
+  code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+  message: z.string().default('The script says so'),
+  details: z.record(z.string(), z.unknown()).default({}),
+});
+
+const responseSchema = z.union([
+  z.string(),
+  segmentsSchema,
+  z.strictObject({
+    segments: segmentsSchema.default([]),
+    metadata: z.looseObject({}).exactOptional(),
+    error: errorSchema.exactOptional().describe('Thrown after the segments'),
+    hang: z.literal(true).exactOptional().describe('Silent after the segments, until cancelled'),
+  }),
+]);
+
+/** What a scripted model says: strings, lists of segments, or responses with more to them. */
+const scriptSchema = z.array(responseSchema).min(1);
+
+export type Script = z.output<typeof scriptSchema>;
 
 export const scriptedSchema = z.strictObject({
   kind: z.literal('scripted').describe('A model that says what its script says'),
@@ -13,7 +99,7 @@ export const scriptedSchema = z.strictObject({
   cycle: z.boolean().default(false).describe('Begin again after the last answer'),
 });
 
-export type ScriptedConfig = z.output<typeof scriptedSchema>;
+type ScriptedConfig = z.output<typeof scriptedSchema>;
 
 /** Sessions whose place in the script is remembered at least, those that asked last. */
 const MAX_SESSIONS = 10_000;
@@ -23,21 +109,37 @@ export function createScripted({ script, cycle }: ScriptedConfig): OpenedProvide
   const places = new RecentMap<number>(MAX_SESSIONS);
   const provider = defineProvider({
     name: 'scripted',
-    async *stream(_prompt, { sessionId = '', signal }) {
+    async *stream(_prompt, { sessionId = '', signal, tools }) {
       const place = places.get(sessionId) ?? 0;
-      places.set(sessionId, place + 1);
       const response = responses[cycle ? place % responses.length : place];
-      if (response === undefined) throw scriptEnded(responses.length);
+      // A script that has no plan here is not moved on by the question for one.
+      if (isForPlan(tools) && !statesPlan(response)) {
+        yield { type: 'finish', metadata: { finishReason: 'stop', model: 'scripted' } };
+        return;
+      }
+      places.set(sessionId, place + 1);
+      if (response === undefined) throw failure('script_ended', { responses: responses.length });
       for (const event of toEvents(response, `${sessionId}/${place}`)) {
         if (signal?.aborted) throw FabricError.from(signal.reason);
         yield event;
       }
       if (response.hang) await silence(signal);
-      if (response.error) throw toScriptedError(response.error);
+      if (response.error) {
+        const { code, message, details } = response.error;
+        throw new FabricError(code, message, { details });
+      }
       yield { type: 'finish', metadata: toMetadata(response) };
     },
   });
-  return { ...provider, close: async () => {} };
+  return { ...provider, takes: ['image', 'audio'], close: async () => {} };
+}
+
+function isForPlan(tools: ReadonlyMap<string, unknown>): boolean {
+  return tools.size === 1 && tools.has(PLAN_TOOL);
+}
+
+function statesPlan(response: ScriptedResponse | undefined): boolean {
+  return response?.segments.some(({ toolCall }) => toolCall?.name === PLAN_TOOL) ?? false;
 }
 
 function* toEvents({ segments }: ScriptedResponse, place: string): Generator<ProviderEvent> {
@@ -93,20 +195,19 @@ async function silence(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-function toScriptedError({
-  code,
-  message,
-  details,
-}: NonNullable<ScriptedResponse['error']>): FabricError {
-  return new FabricError(code, message, { details });
+interface ScriptedResponse {
+  readonly segments: readonly ContentSegment[];
+  readonly metadata?: ResponseMetadata;
+  readonly error?: z.output<typeof errorSchema>;
+  readonly hang?: true;
 }
 
-function scriptEnded(length: number): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The script of the model has ended', {
-    details: {
-      reason: 'script_ended',
-      responses: length,
-      fix: 'add responses to provider.script in agent.json, or set provider.cycle to true',
-    },
-  });
+export function toResponse(response: Script[number]): ScriptedResponse {
+  if (typeof response === 'string') return { segments: [toSegment(response)] };
+  if (Array.isArray(response)) return { segments: response.map(toSegment) };
+  return { ...response, segments: response.segments.map(toSegment) };
+}
+
+function toSegment(segment: string | z.output<typeof segmentSchema>): ContentSegment {
+  return typeof segment === 'string' ? { type: 'text', text: segment } : { ...segment };
 }

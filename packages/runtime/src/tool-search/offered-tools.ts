@@ -4,17 +4,10 @@
 
 import { type Log, RecentMap } from '@starloom/core';
 import { type Block, defineTool, type ITool } from '@starloom/sdk';
+import type { AgentFile } from '../config/agent-file.ts';
 import { ToolIndex } from './tool-index.ts';
 
-export interface ToolSearchConfig {
-  /** With more tools than this, a choice is made. */
-  readonly above: number;
-  /** How many a search gives. */
-  readonly top: number;
-  /** Names of tools that are always offered. */
-  readonly always: readonly string[];
-}
-
+type ToolSearchConfig = AgentFile['tool_search'];
 type Tools = ReadonlyMap<string, ITool>;
 
 export const FIND = 'tools:find';

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { type Clock, type Log, silentLog } from '@starloom/core';
 import type { ITool, Trust } from '@starloom/sdk';
-import type { Verifier } from '../core/seams.ts';
-import { Decisions } from './decisions.ts';
-import { createLabeller, type TrustLabeller } from './labeller.ts';
+import type { AlwaysRule, Verifier } from '../core/seams.ts';
+import { Decisions } from '../decision-log/decisions.ts';
+import { ToolPins } from '../tool-pins/tool-pins.ts';
+import { createLabeller, type TrustLabeller } from './labels.ts';
 import { Plans } from './plans.ts';
-import { type TrustPolicyInput, trustPolicySchema } from './policy.ts';
-import { ToolPins } from './tool-pins.ts';
+import { type TrustPolicy, type TrustPolicyInput, trustPolicySchema } from './policy.ts';
+import { isForeign, sourceOf } from './tool-name.ts';
 import { createVerifier } from './verifier.ts';
 
 export interface TrustOptions {
@@ -18,8 +19,10 @@ export interface TrustOptions {
   readonly folder: string;
   /** Folders that complete a relative path which the user names, for a call of this tool. */
   readonly rootsFor?: ((tool: ITool) => readonly string[]) | undefined;
-  /** The tools of the agent, by name. */
-  readonly toolNamed?: ((name: string) => ITool | undefined) | undefined;
+  /** Words that the operator wrote for this tool: arguments and settings of its server. */
+  readonly constantsFor?: ((tool: ITool) => readonly string[]) | undefined;
+  /** The tools of the agent. */
+  readonly tools?: (() => ReadonlyMap<string, ITool>) | undefined;
   readonly log?: Log | undefined;
 }
 
@@ -28,35 +31,42 @@ export interface TrustParts {
   readonly labeller: TrustLabeller;
   /** For sources of foreign tools. */
   readonly pins: ToolPins;
-  /** Tools that trust itself brings. */
-  readonly tools: readonly ITool[];
+  /** Tools that trust itself brings to these. */
+  toolsFor(tools: Iterable<ITool>): readonly ITool[];
   readonly decisions: Pick<Decisions, 'file' | 'publicKey'>;
-  /** From now on the policy says `allow` of this tool. */
-  allow(tool: string): void;
+  /** From now on the policy allows these calls. */
+  allow(rule: AlwaysRule): void;
   close(): Promise<void>;
 }
 
 /** Labels, verification and the record of decisions of one agent. */
 export function createTrust(options: TrustOptions): TrustParts {
   const { userTrust = 'vetted', clock, folder, log = silentLog } = options;
-  const { rootsFor = () => [], toolNamed = () => undefined } = options;
+  const { rootsFor = () => [], constantsFor = () => [], tools: known = () => new Map() } = options;
+  const tools = () => known().values();
+  const toolNamed = (name: string) => known().get(name);
   const policy = trustPolicySchema.parse(options.policy ?? {});
   const decisions = new Decisions({ folder, clock, log });
   const pins = new ToolPins({
     file: join(folder, 'tool-pins.json'),
     vetted: policy.vetted_descriptions,
   });
-  const plans = new Plans(policy.plan);
-  const parts = { policy, userTrust, pins, decisions, rootsFor, toolNamed, plans };
+  const plans = new Plans({
+    isOn: policy.plan === 'on',
+    tools,
+    isVetted: (tool) => !isForeign(tool) || policy.vetted_descriptions.includes(sourceOf(tool)),
+    record: (request, steps) => decisions.recordPlan(request, steps),
+    log,
+  });
+  const parts = { policy, userTrust, pins, decisions, rootsFor, constantsFor, toolNamed, plans };
   return {
     verifier: createVerifier(parts),
-    tools: plans.tools,
+    toolsFor: (others) => plans.toolsFor(others),
     labeller: createLabeller({ userTrust }),
     pins,
     decisions,
-    allow: (tool) => {
-      policy.tools[tool] = 'allow';
-    },
+    allow: (rule) =>
+      void policy.always.push(structuredClone(rule) as TrustPolicy['always'][number]),
     close: async () => decisions.close(),
   };
 }

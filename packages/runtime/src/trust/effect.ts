@@ -3,7 +3,7 @@
 // says nothing acts.
 
 import type { ITool, ToolEffect } from '@starloom/sdk';
-import { nameWords, wordSet } from './tool-name.ts';
+import { isForeign, nameWords, wordSet } from './tool-name.ts';
 
 const READS = wordSet(
   'read get list search find show describe view fetch lookup query count stat diff blame tree grep glob inspect ' +
@@ -28,12 +28,21 @@ const NOUN_VERBS = wordSet(
   'post book order call ask lock mark flag vote rate like trade share time date status history check track export ' +
     'head tail load count stat diff tree help open export exchange control store',
 );
+/** Wherever they stand, nothing else. */
+const SURE_ACTS = wordSet(
+  'replace delete remove write overwrite insert upload execute exec drop wipe purge destroy',
+);
 const MUTATING_SQL =
-  /\b(?:drop\s+(?:table|database|schema|view|index)|delete\s+from|truncate\s+(?:table\s+)?\w|insert\s+into|update\s+\S+\s+set\s|alter\s+(?:table|user|role|database)|grant\s+\w+\s+(?:on|to)|create\s+(?:table|user|role|function|trigger|view|index|database)|replace\s+into|copy\s+\w+\s+(?:to|from)\s+program)/i;
+  /\b(?:drop\s+(?:table|database|schema|view|index|user|role)|delete\s+from|truncate\s+(?:table\s+)?\w|insert\s+into|update\s+\S+\s+set\s|alter\s+(?:table|user|role|database|system)|(?:grant|revoke)\s+\w+\s+(?:on|to|from)|create\s+(?:or\s+replace\s+)?(?:temp\w*\s+|unique\s+)?(?:table|user|role|function|trigger|view|index|database|extension|procedure)|(?:replace|merge)\s+into|rename\s+table|copy\s+\S+\s+(?:to|from)\b|call\s+[\w.]+\s*\(|exec(?:ute)?\s+(?:immediate|sp_|xp_)|into\s+(?:out|dump)file|select\b[^;]*\binto\s+\w+\s+from|load\s+data|attach\s+database|pragma\s+\w+\s*=|load_extension\s*\(|pg_\w+\s*\(|dblink)/i;
+/** What SQL does not run: comments, and texts in quotes. */
+const SQL_TEXT = /\/\*[\s\S]*?\*\/|--[^\n]*|'(?:[^']|'')*'/g;
+const OUTPUT =
+  /(?:^|[_-])(?:out|output|save|dest|destination|export|write)(?:[_-]?(?:file|path|dir|folder|to|as))?$/i;
 
+/** What changes data acts, whatever a server says of it; a plugin of the agent knows better. */
 export function effectOf(tool: ITool, args?: unknown): ToolEffect {
-  if (tool.effect) return tool.effect;
-  return changesData(args) ? 'act' : effectOfName(tool.name);
+  if (tool.effect === 'act' || (tool.effect && !isForeign(tool))) return tool.effect;
+  return changesData(args) ? 'act' : (tool.effect ?? effectOfName(tool.name));
 }
 
 /** `get_order` reads; `get_or_create` and `wipe_all_logs_info` act. */
@@ -46,15 +55,17 @@ function effectOfName(name: string): ToolEffect {
   const verb = parts[at] ?? '';
   if (!READS.has(verb) || parts.includes('or') || parts.includes('and')) return 'act';
   if (verb === 'check' && /^(?:in|out)$/.test(parts[at + 1] ?? '')) return 'act';
+  if (parts.some((word) => SURE_ACTS.has(word))) return 'act';
   const isLast = at === parts.length - 1;
   if (SURE_READS.has(verb) || (INNER_READS.has(verb) && (at === 0 || !isLast))) return 'read';
   const acts = parts.some((word) => ACTS.has(word) && !NOUN_VERBS.has(word));
   return at === 0 && !acts ? 'read' : 'act';
 }
 
-/** A statement that changes data, in a tool that is named as a reader. */
+/** A statement that changes data or a file to write, in a tool that is named as a reader. */
 function changesData(args: unknown): boolean {
-  return Object.values(Object(args)).some(
-    (value) => typeof value === 'string' && value.length < 65_536 && MUTATING_SQL.test(value),
-  );
+  return Object.entries(Object(args)).some(([key, value]) => {
+    if (typeof value !== 'string' || value.length > 65_536) return false;
+    return OUTPUT.test(key) || MUTATING_SQL.test(value.replaceAll(SQL_TEXT, ' '));
+  });
 }

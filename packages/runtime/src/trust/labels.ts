@@ -3,7 +3,10 @@
 // and refuses anything else; the verifier refuses calls out of a context that got round it.
 
 import { FabricError } from '@starloom/core';
-import type { Block, Trust } from '@starloom/sdk';
+import type { Block, ContentSegment, Trust } from '@starloom/sdk';
+import type { Labeller } from '../core/seams.ts';
+import { toForeign } from './texts.ts';
+import { isForeign, sourceOf } from './tool-name.ts';
 
 const HEIGHT = { untrusted: 0, vetted: 1, trusted: 2 } as const satisfies Record<Trust, number>;
 const TYPES = new Set<unknown>(['instruction', 'data'] satisfies Block['type'][]);
@@ -37,11 +40,8 @@ export function createBlock({ id = crypto.randomUUID(), ...block }: NewBlock): B
 }
 
 /** Which of the invariants a label breaks, if any. */
-export function brokenLabel({
-  trust,
-  type,
-  taintedBy = [],
-}: Pick<Block, 'trust' | 'type' | 'taintedBy'>): string | undefined {
+export function brokenLabel(label: Pick<Block, 'trust' | 'type' | 'taintedBy'>) {
+  const { trust, type, taintedBy = [] } = label;
   if (!Object.hasOwn(HEIGHT, trust)) return 'unknown_trust';
   if (!TYPES.has(type)) return 'unknown_type';
   if (trust === 'untrusted' && type === 'instruction') return 'untrusted_instruction';
@@ -76,4 +76,74 @@ function lineageOf(blocks: readonly Block[]): string[] {
     }
   }
   return [...ids].slice(-LINEAGE_BOUND);
+}
+
+export interface TrustLabeller extends Labeller {
+  /** Without `userTrust`: as the agent is configured. */
+  ofUser(segments: readonly ContentSegment[], userTrust?: Trust): Block;
+}
+
+/** Labels every block with who wrote it and whether it may instruct. */
+export function createLabeller(options: { readonly userTrust?: Trust } = {}): TrustLabeller {
+  return {
+    ofSystem: (text) =>
+      createSystemBlock(text, { trust: 'trusted', type: 'instruction', source: 'config' }),
+
+    ofUser: (segments, userTrust = options.userTrust ?? 'vetted') =>
+      createBlock({
+        role: 'user',
+        segments,
+        trust: userTrust,
+        type: userTrust === 'untrusted' ? 'data' : 'instruction',
+        source: 'user',
+      }),
+
+    ofRemote: (segments, source) =>
+      createScannedBlock({ role: 'user', segments, trust: 'untrusted', type: 'data', source }),
+
+    ofModel(response, seen) {
+      const label = combineLabels(seen);
+      return createBlock({
+        role: 'assistant',
+        segments: response.segments,
+        ...label,
+        trust: lowestTrust(['vetted', label.trust]),
+        type: 'data',
+        source: `model:${response.metadata?.model ?? 'unnamed'}`,
+      });
+    },
+
+    ofTool(tool, result, seen = []) {
+      const block = {
+        role: 'tool',
+        segments: [{ type: 'tool_result', toolResult: result }],
+        type: 'data',
+        source: sourceOf(tool),
+      } as const;
+      if (tool.untrusted !== false || isForeign(tool)) {
+        return createScannedBlock({ ...block, trust: 'untrusted' });
+      }
+      const label = combineLabels(seen);
+      return createScannedBlock({
+        ...block,
+        ...label,
+        trust: lowestTrust(['vetted', label.trust]),
+      });
+    },
+
+    // Vetted as the core's own words, but data: they may quote a name that the model made up.
+    ofObservation: (text) =>
+      createSystemBlock(text, { trust: 'vetted', type: 'data', source: 'core' }),
+  };
+}
+
+function createSystemBlock(text: string, label: Pick<Block, 'trust' | 'type' | 'source'>): Block {
+  return createBlock({ role: 'system', segments: [{ type: 'text', text }], ...label });
+}
+
+/** Read now, while no verdict waits for it. */
+function createScannedBlock(block: NewBlock): Block {
+  const created = createBlock(block);
+  if (created.trust === 'untrusted') toForeign(created);
+  return created;
 }

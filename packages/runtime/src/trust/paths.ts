@@ -2,8 +2,7 @@
 // "summary.md" when `/srv/agent` is a root, and by nothing else below it. A path that climbs (`..`) is
 // never completed: where it leads is not known from its text when a folder is a link.
 
-import { realpathSync, statSync } from 'node:fs';
-import { isAbsolute, posix, resolve } from 'node:path';
+import { isAbsolute, posix } from 'node:path';
 import type { Words } from './words.ts';
 
 /** A person who says "the readme" means one of these. */
@@ -32,33 +31,4 @@ function hasParts(words: Words, path: string): boolean {
 function below(root: string, path: string): string[] {
   const start = `${root.replace(/\/$/, '')}/`;
   return path.startsWith(start) && path !== start ? [path.slice(start.length)] : [];
-}
-
-/**
- * The folders that words of a configuration name, also as what they link to. A path counts by its shape, a
- * plain word when there is such a folder; `--root=data` by its value, a list (`a:b`) by its parts, too.
- */
-export function foldersIn(words: readonly string[], folder: string, home = '~'): string[] {
-  const found = words.flatMap(toParts).flatMap((part) => {
-    const path = resolve(folder, part.replace(/^~(?=\/|$)/, home));
-    const real = realFolder(path);
-    if (real !== undefined) return [path, real];
-    return isAbsolute(part) || /^(?:\.|~\/)/.test(part) ? [path] : [];
-  });
-  return [...new Set(found)];
-}
-
-function toParts(word: string): string[] {
-  const value = word.replace(/^-[^=]*(?:=|$)/, '').replace(/^file:\/\/(?=\/)/, '');
-  return [value, ...value.split(/[:;,]/)].filter((part) => part !== '' && !part.startsWith('//'));
-}
-
-/** What cannot be looked at is no folder: most words of a configuration are none. */
-function realFolder(path: string): string | undefined {
-  try {
-    const real = realpathSync(path);
-    return statSync(real).isDirectory() ? real : undefined;
-  } catch {
-    return undefined;
-  }
 }

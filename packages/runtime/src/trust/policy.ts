@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Target } from './targets.ts';
 
 /** What an operator decides about trust. */
 export const trustPolicySchema = z.strictObject({
@@ -17,9 +18,23 @@ export const trustPolicySchema = z.strictObject({
     .default([])
     .describe('MCP servers whose tool descriptions a person has read: `mcp:<server>`'),
   plan: z
-    .enum(['off', 'first_step'])
-    .default('off')
-    .describe('first_step: the model states its plan before it reads anything, and is held to it'),
+    .enum(['on', 'off'])
+    .default('on')
+    .describe(
+      'on: the model states a plan from the words of the user alone; what it plans is grounded',
+    ),
+  always: z
+    .array(
+      z.strictObject({
+        tool: z.string().describe('Name of the tool'),
+        targets: z
+          .record(z.string(), z.array(z.string()))
+          .default({})
+          .describe('By argument, the values it may have; `*` stands for any text'),
+      }),
+    )
+    .default([])
+    .describe('Acts that a person allowed for good: a tool with these targets'),
 });
 
 export type TrustPolicy = z.output<typeof trustPolicySchema>;
@@ -30,6 +45,21 @@ export type ToolRule = TrustPolicy['tools'][string];
 export function toolRule({ tools }: TrustPolicy, name: string): ToolRule {
   const family = `${name.slice(0, name.indexOf(':'))}:*`;
   return ownValue(tools, name) ?? ownValue(tools, family) ?? 'named';
+}
+
+/** A person allowed the tool with these targets for good. */
+export function isAlways(policy: TrustPolicy, name: string, targets: readonly Target[]): boolean {
+  return policy.always.some(({ tool, targets: allowed }) => {
+    const isFor = ({ argument, value }: Target) =>
+      ownValue(allowed, argument)?.some((pattern) => matchesGlob(pattern, value)) ?? false;
+    const isBare = Object.keys(allowed).length === 0;
+    return tool === name && isBare === (targets.length === 0) && targets.every(isFor);
+  });
+}
+
+function matchesGlob(pattern: string, value: string): boolean {
+  const plain = pattern.replaceAll(/[\\^$.+?()[\]{}|]/g, '\\$&').replaceAll('*', '[\\s\\S]*');
+  return new RegExp(`^${plain}$`, 'u').test(value);
 }
 
 export function isKnownHost({ known_hosts }: TrustPolicy, host: string): boolean {

@@ -22,11 +22,15 @@ const MOST_YAML = 32_768;
 const MOST_RECORDS = 5000;
 const LONGEST_KEY = 200;
 const YAML_OPTIONS = { schema: 'failsafe', maxAliasCount: 0, uniqueKeys: false } as const;
-const YAML_START = /^(?:-\s+)?["']?[\w][\w .-]{0,60}["']?:(?:\s|$)/;
+const YAML_START = /^(?:-\s+["']?[\w]|["']?[\w][\w .-]{0,60}["']?:(?:\s|$))/;
 
 export function recordsIn(text: string): ResultRecord[] {
   const value = structureOf(text.trim());
-  const records: ResultRecord[] = [];
+  // A list of plain values is a list of records with one field each.
+  const plain = (Array.isArray(value) ? value : []).filter((one) => typeof one === 'string');
+  const records: ResultRecord[] = plain
+    .slice(0, MOST_RECORDS)
+    .map((one) => [{ key: '', value: one }]);
   const open: [key: string | undefined, node: unknown][] = [[undefined, value]];
   for (let next = open.pop(); next && records.length < MOST_RECORDS; next = open.pop()) {
     const [key, node] = next;
@@ -67,7 +71,7 @@ function structureOf(text: string): unknown {
     isFlow && text.length <= MOST_CHARACTERS && (() => JSON.parse(text)),
     isYaml &&
       text.length <= MOST_YAML &&
-      (() => loadYaml().parse(text, { ...YAML_OPTIONS, logLevel: 'silent' })),
+      (() => loadYaml().parse(text, { ...YAML_OPTIONS, logLevel: 'error' })),
   ];
   for (const read of ways) {
     try {

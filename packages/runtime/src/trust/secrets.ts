@@ -19,14 +19,8 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
 const HINT =
   /BEGIN |AKIA|ASIA|gh[pousr]_|github_pat|glpat-|xox|AIza|npm_|[spr]k[-_]|eyJ|:\/\/[^/\s]*@|secret|token|passw|passphrase|api[_-]?key|credential/i;
 
-/** A secret in a text: what kind, and the text itself. */
-export interface FoundSecret {
-  readonly kind: string;
-  readonly value: string;
-}
-
 /** What in `text` is shaped like a credential, one of each kind. */
-export function findSecrets(text: string): FoundSecret[] {
+export function findSecrets(text: string): { readonly kind: string; readonly value: string }[] {
   if (!HINT.test(text)) return [];
   return Object.entries(SHAPES).flatMap(([kind, shape]) => {
     const value = shape.exec(text)?.[0];

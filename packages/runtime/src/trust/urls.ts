@@ -15,6 +15,51 @@ export function urlsIn(text: string): string[] {
   );
 }
 
+const FILE_NAME =
+  /\.(?:txt|md|csv|tsv|json|jsonl|ya?ml|toml|xml|html?|pdf|docx?|xlsx?|pptx?|od[tsp]|png|jpe?g|gif|svg|webp|mp[34]|wav|mov|zip|t?gz|tar|[jt]sx?|[cm]js|py|rb|go|rs|java|[ch]|cpp|cs|sh|bash|sql|log|ini|cfg|conf|lock|bin|exe|dll|so|db|bak|tmp|env|key|pem|css|scss|vue|php|swift|kt|ipynb|desktop|service)$/i;
+const BARE_LINK =
+  /(?<![\p{L}\p{N}_@./:-])(?:(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,24}|(?:\d{1,3}\.){3}\d{1,3})(?![\w@.-]*@)[/?:#\w.=&%-]*/gu;
+const HOST = /^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,24}$/u;
+
+/** A name that is looked up in the network. The name of a file may look the same: it is none. */
+export function isHostText(text: string): boolean {
+  return HOST.test(text) && !FILE_NAME.test(text);
+}
+
+/** URLs, also in pieces (`hxxp`, `[.]`, ` . `, tags between), and hosts without a scheme. */
+export function linksIn(text: string): string[] {
+  if (!/[.:。]|dot/i.test(text)) return [];
+  const joined = text
+    .normalize('NFKC')
+    .replaceAll(/<[^<>]*>|\p{Default_Ignorable_Code_Point}/gu, '')
+    .replaceAll(/\s*[[({]\s*(?:\.|dot)\s*[\])}]\s*|。/gi, '.')
+    .replaceAll(/\bhxxp/gi, 'http')
+    .replaceAll(/\b(https?)\s*:\s*\/\s*\/\s*/gi, '$1://')
+    .replaceAll(/(\w)\s+\.\s*(?=\w)/g, '$1.');
+  const bare = joined.match(BARE_LINK) ?? [];
+  const hosts = bare.filter((one) => {
+    const [host = ''] = one.split(/[/?:#]/);
+    if (/^[\d.]+$/.test(host)) return host !== one;
+    const [, end = ''] = /\.(\p{L}+)$/u.exec(host) ?? [];
+    const isSentence = end !== end.toLowerCase() && end !== end.toUpperCase();
+    return !isSentence && (host !== one || isHostText(host));
+  });
+  return [...new Set([...urlsIn(text), ...urlsIn(joined), ...hosts])];
+}
+
+/** Without what people leave out: scheme, `www.`, and a slash at the end. */
+export function bareUrl(text: string): string {
+  return isUrlText(text) ? text.trim().replace(/^(?:https?:\/\/)?(?:www\.)?|\/$/gi, '') : text;
+}
+
+/** The text holds the URL, with or without its scheme. */
+export function holdsUrl(text: string, url: string): boolean {
+  const bare = bareUrl(url);
+  return ['', 'www.', 'http://', 'https://', 'http://www.', 'https://www.'].some((start) =>
+    standsIn(text, `${start}${bare}`),
+  );
+}
+
 export function hostOf(url: string): string | undefined {
   const parsed = toUrl(url);
   return parsed && (plainHost(parsed) || undefined);

@@ -2,19 +2,25 @@
 // not count; a value must stand on its own, so `example.com` does not name `evil-example.com`, nor
 // `report` `report.exe`.
 
+import { wordSet } from './tool-name.ts';
+
 const NUMBER = /\d[\d,' ]*(?:\.\d+)?/g;
+const MONEY =
+  /(?:[$€£¥]|\b(?:eur|usd|gbp|chf|nok|sek|dkk|jpy)\b)\s*\d[\d,' ]*(?:\.\d+)?|\d[\d,' ]*(?:\.\d+)?\s*(?:[$€£¥]|\b(?:eur|usd|gbp|chf|nok|sek|dkk|jpy|euros?|dollars?|pounds?|francs?|kroner|cents?)\b)/g;
 const NUMBER_WORDS = (
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen ' +
   'sixteen seventeen eighteen nineteen twenty'
 ).split(' ');
 /** Words of every request: as a value they name nothing. */
-const EMPTY_WORDS = new Set(
-  (
-    'a an and are as at be by do for from has have i if in is it its me my no not of on or our out she so that the their ' +
+const EMPTY_WORDS = wordSet(
+  'a an and are as at be by do for from has have i if in is it its me my no not of on or our out she so that the their ' +
     'them then there they this to up us was we were what when which who will with you your all any new please file files ' +
-    'user users name id none null true false'
-  ).split(' '),
+    'user users name id none null true false',
 );
+
+/** What the user does not want ("but do not send it"), and nouns that could be verbs ("my post"). */
+const NOT_ASKED =
+  /\b(?:(?:not|never|without|don['’]t)\s+(?:\p{L}+\s+)?|(?:the|an?|my|your|this|that|his|her|our|their|its|of)\s+)\p{L}+/gu;
 
 export class Words {
   /** As it was written. */
@@ -24,6 +30,7 @@ export class Words {
   #sequence: string | undefined;
   #numbers: ReadonlySet<number> | undefined;
   #set: ReadonlySet<string> | undefined;
+  #verbs: ReadonlySet<string> | undefined;
 
   constructor(text: string) {
     this.text = text;
@@ -34,6 +41,8 @@ export class Words {
   has(value: string): boolean {
     const wanted = normalise(value);
     if (wanted === '' || EMPTY_WORDS.has(wanted)) return false;
+    // Another letter that Unicode takes for the same is still another file or host.
+    if (wanted !== plainForm(value, 'NFC')) return this.text.includes(value);
     return standsIn(this.#plain, wanted) || this.#hasCode(wanted);
   }
 
@@ -43,26 +52,47 @@ export class Words {
     return new RegExp(`${before}${value}(?![\\d:,.%]\\d|\\d)`, 'u').test(this.#plain);
   }
 
-  /** Two words of the value that the user wrote side by side: `grocery list` of `grocery-list.docx`. */
-  hasPair(value: string): boolean {
+  /**
+   * At least half of the value, and two words side by side: `grocery list` of `grocery-list.docx`. A title
+   * that merely mentions what the user said is not meant.
+   */
+  hasPart(value: string): boolean {
     if (/@|:\/\//.test(value)) return false;
     this.#sequence ??= ` ${tokensOf(this.#plain).join(' ')} `;
-    const parts = tokensOf(normalise(value));
-    return parts.slice(1).some((word, index) => {
-      const first = parts[index] ?? '';
-      return isTelling(first) && isTelling(word) && this.#sequence?.includes(` ${first} ${word} `);
+    const parts = tokensOf(normalise(value)).filter(isTelling);
+    const length = Math.max(2, Math.ceil(parts.length / 2));
+    return parts.some((_, at) => {
+      const run = parts.slice(at, at + length);
+      return run.length === length && this.#sequence?.includes(` ${run.join(' ')} `);
     });
   }
 
+  /** Where the user wrote sums of money, other numbers (dates, accounts) are none. */
   hasNumber(value: number): boolean {
-    this.#numbers ??= numbersIn(this.#plain);
+    this.#numbers ??= numbersIn(this.#plain.match(MONEY)?.join(' ; ') ?? this.#plain);
     return this.#numbers.has(value);
+  }
+
+  /** As a name: with a capital, marked, or after a word that leads to one. `summary` in "send a summary" is none. */
+  hasName(value: string): boolean {
+    if (!/^\p{Ll}+$/u.test(value) || !this.has(value)) return this.has(value);
+    const before = `(?:[#@"'“]|\\b(?:to|for|with|at|in|into|on|from|by|of|and|or|tell|ask|invite|add|pay|give|message|mail|email|remind|let|thank|channel|group|room|user|member|account|called|named)\\s+(?:the\\s+|my\\s+|our\\s+)?[#@]?)`;
+    const capital = `${value.charAt(0).toUpperCase()}${value.slice(1)}`;
+    return new RegExp(`${before}${value}\\b|\\b${capital}\\b|,\\s*${value}\\b`, 'u').test(
+      this.text,
+    );
   }
 
   /** The word, in the form it has or as its plural, past or `-ing` form. */
   hasForm(word: string): boolean {
     this.#set ??= new Set(tokensOf(this.#plain).map(stem));
     return this.#set.has(stem(word));
+  }
+
+  /** The word as a verb, so far as that can be told. */
+  asksTo(verb: string): boolean {
+    this.#verbs ??= new Set(tokensOf(this.#plain.replaceAll(NOT_ASKED, ' ')).map(stem));
+    return this.#verbs.has(stem(verb));
   }
 
   /** Long numbers are also written in groups: accounts, phones, cards. */
@@ -75,7 +105,35 @@ export class Words {
 }
 
 export function normalise(text: string): string {
-  return text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim();
+  return plainForm(text, 'NFKC');
+}
+
+function plainForm(text: string, form: 'NFC' | 'NFKC'): string {
+  return text.normalize(form).toLowerCase().replaceAll(/\s+/g, ' ').trim();
+}
+
+/** Fences, quotations, tags, and what follows the header of a mail. */
+const PASTED =
+  /```[\s\S]*?(?:```|$(?![\s\S]))|"""[\s\S]*?(?:"""|$(?![\s\S]))|<([a-z][\w-]*)\b[^>]*>[\s\S]*?<\/\1>|^(?:[ \t]*>.*(?:\n|$))+|^(?:(?:to|cc|date|sent|subject):.*\n)*from:.*\n(?:(?:to|cc|date|sent|subject):.*\n)+[\s\S]*/gim;
+/** "Translate the following:" says that what follows is a document. */
+const ANNOUNCED =
+  /^[^\n]*\b(?:summari[sz]e|translate|proofread|explain|rewrite|rephrase|correct|shorten|review|this|following|here is)\b[^\n]*:[ \t]*\n([\s\S]+)$/i;
+const MOST_TYPED = 1500;
+const LONGEST_REQUEST = 600;
+
+/** A message apart: what a person typed, and documents that they pasted into it. */
+export function splitMessage(text: string): { typed: string; pasted: string } {
+  const [, announced = ''] = ANNOUNCED.exec(text.trim()) ?? [];
+  const own =
+    announced && !/^\s*(?:[-*•]|\d+[.)])\s/.test(announced) ? text.replace(announced, '') : text;
+  const typed = own.replaceAll(PASTED, '\n');
+  const pasted = [...(text.match(PASTED) ?? []), own === text ? '' : announced].join('\n').trim();
+  if (typed.length <= MOST_TYPED) return { typed, pasted };
+  // Nobody types this much to say what to do: a request stands before or after the document.
+  const parts = typed.split(/\n\s*\n/);
+  const ends = [parts[0] ?? '', parts.length > 1 ? (parts.at(-1) ?? '') : ''];
+  const request = ends.map((one) => one.slice(0, LONGEST_REQUEST)).join('\n\n');
+  return { typed: request, pasted: text };
 }
 
 /** `value` stands in `text` and is not part of a longer name, path, host or address. */
@@ -121,5 +179,5 @@ function compact(text: string): string {
 }
 
 function stem(word: string): string {
-  return word.replace(/(?:ing|ed|es|s|e)$/, '');
+  return word.replace(/(?<=..)(?:ing|ed|es|s|e)$/, '');
 }

@@ -190,7 +190,7 @@ describe('the configuration of an agent', () => {
     expect(agent).toMatchObject({ name: 'small', version: '0.0.0' });
   });
 
-  it('shows the system prompt to the model, and to whoever checks its calls', async () => {
+  it('shows the system prompt to the model, and to the check of its calls', async () => {
     const provider = scripted(callTools({ name: 'test:echo', args: { text: 'x' } }), 'Yes.');
     const config = { agent: { name: 'a', system_prompt: 'Be brief.' }, folder: '.' };
     const checked: string[] = [];

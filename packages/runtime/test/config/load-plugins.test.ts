@@ -117,7 +117,7 @@ describe('loading plugins', () => {
   describe.each([
     ['a file', './$.mjs', '$.mjs'],
     ['an npm package', '$', 'node_modules/$/index.mjs'],
-  ])('of the standard protocol alone, as %s', (_, name, path) => {
+  ])('a plugin of the standard protocol alone is loaded as %s', (_, name, path) => {
     const at = (pattern: string, word: string) => pattern.replaceAll('$', () => word);
     const given = (exported: (value: string) => string): Given => ({
       files: {

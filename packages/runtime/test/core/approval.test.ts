@@ -43,7 +43,7 @@ describe('the approval of a call', () => {
     expect(textOf(segments)).toBe('Done.');
   });
 
-  it('ends with the turn that is cancelled, and nobody is warned', async () => {
+  it('ends with the turn that is cancelled, and the log has no warning', async () => {
     const { log, warnings } = listening();
     const cancel = new AbortController();
     await using world = await openWorld({
@@ -60,7 +60,7 @@ describe('the approval of a call', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('is a no when whoever is asked fails, and that is warned about', async () => {
+  it('is a no when asking fails, and the log warns', async () => {
     const { log, warnings } = listening();
     const approve = () => Promise.reject(new Error('the terminal is gone'));
     const provider = scripted(call, 'As you wish.');

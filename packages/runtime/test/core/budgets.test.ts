@@ -59,8 +59,8 @@ describe('the budgets of a turn', () => {
       details: { budget: 'money', limit: 1, used: expect.closeTo(0.2 + 0.2 + 0.6, 9) },
     });
 
-    const told = scripted({ ...again(), metadata: { usage, cost: 0.25 } }, say('In time.'));
-    await using other = await openWorld({ provider: told, tools: [echo], agent: { limits } });
+    const reported = scripted({ ...again(), metadata: { usage, cost: 0.25 } }, say('In time.'));
+    await using other = await openWorld({ provider: reported, tools: [echo], agent: { limits } });
     expect(textOf((await other.agent.turn('Go on.')).segments)).toBe('In time.');
   });
 

@@ -79,12 +79,14 @@ describe('the event bus', () => {
       'INPUT:MESSAGE',
       'EXEC:STEP',
       'STREAM:STEP',
+      'EXEC:MODEL',
       'EXEC:TOOL_CALL',
       'SAFETY:VERDICT',
       'EXEC:TOOL_RESULT',
       'EXEC:STEP',
       'STREAM:TEXT',
       'STREAM:STEP',
+      'EXEC:MODEL',
       'STREAM:END',
     ]);
     expect(own).toEqual(world.events);

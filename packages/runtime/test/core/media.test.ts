@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toContentBlock } from '../../src/editor/content.ts';
+import { toContentBlock } from '../../src/editor/prompt-updates.ts';
 import { toResult } from '../../src/mcp/server/to-result.ts';
 
 const trace = { trace_id: 't', span_id: 's', parent_span_id: null };
@@ -17,5 +17,20 @@ describe('a picture that a model made', () => {
     const link = { type: 'resource_link', uri: 'https://x.example/a.png' };
     expect(toContentBlock(segment)).toMatchObject(link);
     expect(toResult([segment], { agent_id: 'a', trace }).content).toMatchObject([link]);
+  });
+});
+
+describe('a file that an agent made', () => {
+  it('keeps its name on the way to editors and MCP clients', () => {
+    const about = { type: 'file', name: 'a b.pdf', mimeType: 'application/pdf' } as const;
+    const bytes = { ...about, data: 'AAAA' };
+    expect(toContentBlock(bytes)).toEqual({ type: 'text', text: '[a b.pdf: application/pdf]' });
+    const [block] = toResult([bytes], { agent_id: 'a', trace }).content;
+    const resource = { uri: 'agent:a%20b.pdf', blob: 'AAAA', mimeType: 'application/pdf' };
+    expect(block).toEqual({ type: 'resource', resource });
+    const link = { type: 'resource_link', uri: 'https://x.example/1', name: 'a b.pdf' };
+    const linked = { ...about, data: 'https://x.example/1' };
+    expect(toContentBlock(linked)).toMatchObject(link);
+    expect(toResult([linked], { agent_id: 'a', trace }).content).toMatchObject([link]);
   });
 });

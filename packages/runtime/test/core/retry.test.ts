@@ -1,7 +1,7 @@
 import { type ErrorCode, FabricError } from '@starloom/core';
 import { defineProvider } from '@starloom/sdk';
 import { describe, expect, it } from 'vitest';
-import { isTransient, withRetries } from '../../src/core/retry.ts';
+import { isTransient, withRetries } from '../../src/core/ask-model.ts';
 import { openWorld, scripted, textOf } from './world.ts';
 
 const rules = { attempts: 4, firstWaitMs: 100, longestWaitMs: 250 };

@@ -147,7 +147,7 @@ describe('sessions', () => {
     expect(lines).toHaveLength(5);
   });
 
-  it('that cannot be read are refused, and left as they are', async () => {
+  it('files that cannot be read are refused, and left as they are', async () => {
     await using folder = await temporaryFolder();
     await mkdir(sessionFile(folder.path, 'one'), { recursive: true });
     await using world = await openWorld({ provider: scripted(), stateFolder: folder.path });

@@ -28,9 +28,19 @@ const read = tool('fs:read_file', () => '', {
 const status = withParameters('git:status', {});
 const query = withParameters('db:query', { sql: { type: 'string' } });
 const otherQuery = withParameters('log:query', { text: { type: 'string' } });
+const count = tool('fs:count', () => '', {
+  parameters: {
+    type: 'object',
+    properties: { path: { type: 'string' }, lines: { type: 'integer' } },
+    required: ['path', 'lines'],
+  },
+});
+const say = withParameters('chat:say', { to: { type: 'string' }, text: { type: 'string' } });
 const server = withParameters('evil:read', { url: { type: 'string' } });
 
-const tools = new Map([read, status, query, otherQuery, server].map((one) => [one.name, one]));
+const tools = new Map(
+  [read, status, query, otherQuery, server, count, say].map((one) => [one.name, one]),
+);
 const parse = (text: string) => parseSlashCommand(text, tools);
 const argsOf = (text: string) => {
   const command = parse(text);
@@ -41,7 +51,13 @@ describe('slash commands', () => {
   it.each([
     ['/read a.txt', { path: 'a.txt' }],
     ['  /read   a.txt  ', { path: 'a.txt' }],
-    ['/read a.txt 5', { path: 'a.txt', limit: 5 }],
+    ['/read my notes.txt', { path: 'my notes.txt' }],
+    ['/read my  notes.txt --limit 5', { path: 'my  notes.txt', limit: 5 }],
+    ['/evil:read a', { url: 'a' }],
+    ['/db:query select "a b" --all', { sql: 'select "a b" --all' }],
+    ['/count a.txt 5', { path: 'a.txt', lines: 5 }],
+    ['/say ann hello there', { to: 'ann', text: 'hello there' }],
+    ['/say --to ann hello there', { to: 'ann', text: 'hello there' }],
     ['/read --limit 5 a.txt', { path: 'a.txt', limit: 5 }],
     ['/read --limit=5 a.txt', { path: 'a.txt', limit: 5 }],
     ['/read limit=5 a.txt', { path: 'a.txt', limit: 5 }],
@@ -61,7 +77,7 @@ describe('slash commands', () => {
     ['/read "a\\nb\\t\\"c\\\\"', { path: 'a\nb\t"c\\' }],
     ['/read a.txt --filter \'{"x":[1]}\'', { path: 'a.txt', filter: { x: [1] } }],
     [
-      '/read a.txt 1 yes fast null t1 t2',
+      '/read 1 yes fast null t1 t2 --path a.txt',
       { path: 'a.txt', limit: 1, dry_run: true, mode: 'fast', filter: null, tags: ['t1', 't2'] },
     ],
     ['/read a.txt --tags x --tags y', { path: 'a.txt', tags: ['x', 'y'] }],
@@ -145,10 +161,12 @@ describe('slash commands', () => {
 
   it('/help lists every command with its usage, by the shortest name that means it alone', () => {
     expect(listSlashCommands(tools).map(([name]) => name)).toEqual([
+      'count',
       'db:query',
       'evil:read',
       'log:query',
       'read',
+      'say',
       'status',
     ]);
     const help = parse('/help');

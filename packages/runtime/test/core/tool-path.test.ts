@@ -88,7 +88,7 @@ describe('the one path of a tool call', () => {
   });
 
   const refusals: [string, Approve | undefined][] = [
-    ['nobody can be asked', undefined],
+    ['no person can be asked', undefined],
     ['the person says no', async () => false],
     ['asking fails', () => Promise.reject(new Error('the window was closed'))],
   ];
@@ -108,7 +108,7 @@ describe('the one path of a tool call', () => {
     },
   );
 
-  it('binds an approval to the call as it was shown: nobody can change the arguments afterwards', async () => {
+  it('binds an approval to the call as it was shown: the arguments cannot change afterwards', async () => {
     const approve: Approve = async ({ call }) => {
       expect(() => Object.assign(call.args as object, { text: 'evil' })).toThrow(TypeError);
       return true;

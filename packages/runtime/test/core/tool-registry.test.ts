@@ -29,26 +29,26 @@ function starting() {
 }
 
 describe('the tools of an agent', () => {
-  it('follow their sources, and tell whoever listens, even when one listener throws', () => {
+  it('follow their sources, and notify every listener, even when one of them throws', () => {
     const { source, bring } = starting();
     const registry = new ToolRegistry([fixedSource(named('fs:read')), source]);
-    let told = 0;
+    let reported = 0;
     registry.onChange(() => {
       throw new Error('not listening');
     });
     const stop = registry.onChange(() => {
-      told += 1;
+      reported += 1;
     });
     bring('db:query');
     expect([...registry.tools.keys()]).toEqual(['fs:read', 'db:query']);
-    expect(told).toBe(1);
+    expect(reported).toBe(1);
     stop();
     bring();
     expect([...registry.tools.keys()]).toEqual(['fs:read']);
-    expect(told).toBe(1);
+    expect(reported).toBe(1);
   });
 
-  it('belong to whoever brought a name first', () => {
+  it('belong to the source that brought a name first', () => {
     const first = named('fs:read');
     const { source, bring } = starting();
     const registry = new ToolRegistry([fixedSource(first), source]);

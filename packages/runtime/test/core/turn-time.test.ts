@@ -51,7 +51,7 @@ describe('the time of a turn', () => {
     expect(time.signal.reason).toBe(OVER);
   });
 
-  it('ends with the turn that is cancelled, also while somebody is asked', () => {
+  it('ends with the turn that is cancelled, also while a person is asked', () => {
     const { time, parent, advance } = world();
     const pause = time.pause();
     parent.abort(LEFT);

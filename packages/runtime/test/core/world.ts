@@ -6,8 +6,7 @@ import {
   type ITool,
   type ProviderResponse,
 } from '@starloom/sdk';
-import type { Agent, AgentEvent, AgentOptions } from '../../src/index.ts';
-import { openAgent } from '../../src/index.ts';
+import { type Agent, type AgentEvent, type AgentOptions, openAgent } from '../../src/index.ts';
 
 type Answer = string | ProviderResponse;
 export type Step =

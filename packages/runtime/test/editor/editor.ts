@@ -9,11 +9,13 @@ import {
   ndJsonStream,
   PROTOCOL_VERSION,
   type PromptRequest,
+  RequestError,
   type RequestPermissionRequest,
   type SessionUpdate,
 } from '@agentclientprotocol/sdk';
 import { silentLog } from '@starloom/core';
 import { EditorApprovals, EditorFace } from '../../src/editor/index.ts';
+import type { Workspace } from '../../src/index.ts';
 import { openWorld, type World } from '../core/world.ts';
 
 type WorldOptions = Parameters<typeof openWorld>[0];
@@ -21,6 +23,12 @@ type WorldOptions = Parameters<typeof openWorld>[0];
 export interface EditorOptions extends Omit<WorldOptions, 'approve'> {
   /** What the person clicks; without it a question is cancelled. */
   readonly clicks?: (request: RequestPermissionRequest) => string | Promise<string>;
+  /** The agent follows it into its folders. */
+  readonly follows?: boolean;
+  /** Its own files, by path, as the person sees them; without them it offers none. */
+  readonly files?: Map<string, string>;
+  /** What its terminals print; without it it offers none. */
+  readonly terminal?: (command: string) => Promise<string>;
 }
 
 export interface Editor extends AsyncDisposable {
@@ -30,22 +38,32 @@ export interface Editor extends AsyncDisposable {
   readonly shown: SessionUpdate[];
   readonly commands: string[][];
   readonly asked: RequestPermissionRequest[];
-  open(): Promise<string>;
+  /** What it was asked to do in its terminals, in order. */
+  readonly terminals: string[];
+  open(params?: Partial<NewSessionRequest>): Promise<string>;
   /** As a process that ends does. */
   leave(): void;
   prompt(sessionId: string, prompt: string | ContentBlock[]): Promise<string>;
 }
 
-export async function openEditor({ clicks, ...options }: EditorOptions): Promise<Editor> {
+export async function openEditor(given: EditorOptions): Promise<Editor> {
+  const { clicks, follows, files, terminal, ...options } = given;
   const approvals = new EditorApprovals();
   const log = options.log ?? silentLog;
   const world = await openWorld({ ...options, approve: approvals.approve });
-  const face = new EditorFace({ agent: world.agent, approvals, log });
+  const openFor = async (workspace: Workspace) =>
+    (await openWorld({ ...options, workspace, approve: approvals.approve })).agent;
+  const face = new EditorFace({
+    ...{ agent: world.agent, approvals, log },
+    ...(follows && { openFor }),
+  });
   const [toAgent, toEditor] = [new TransformStream(), new TransformStream()];
   const served = face.connect(ndJsonStream(toEditor.writable, toAgent.readable));
   const shown: SessionUpdate[] = [];
   const commands: string[][] = [];
   const asked: RequestPermissionRequest[] = [];
+  const terminals: string[] = [];
+  let printed = '';
   const connection = client({ name: 'editor' })
     .onNotification(methods.client.session.update, ({ params: { update } }) => {
       if (update.sessionUpdate !== 'available_commands_update') shown.push(update);
@@ -56,17 +74,50 @@ export async function openEditor({ clicks, ...options }: EditorOptions): Promise
       if (!clicks) return { outcome: { outcome: 'cancelled' } };
       return { outcome: { outcome: 'selected', optionId: await clicks(params) } };
     })
+    .onRequest(methods.client.fs.readTextFile, ({ params: { path } }) => {
+      const content = files?.get(path);
+      if (content === undefined) throw RequestError.resourceNotFound(path);
+      return { content };
+    })
+    .onRequest(methods.client.fs.writeTextFile, ({ params: { path, content } }) => {
+      files?.set(path, content);
+      return {};
+    })
+    .onRequest(methods.client.terminal.create, ({ params: { args = [], cwd } }) => {
+      terminals.push(`create in ${cwd}: ${args.at(-1)}`);
+      return { terminalId: 't1' };
+    })
+    .onRequest(methods.client.terminal.waitForExit, async () => {
+      printed = (await terminal?.(terminals.at(-1) ?? '')) ?? '';
+      return { exitCode: 0 };
+    })
+    .onRequest(methods.client.terminal.output, () => ({ output: printed, truncated: false }))
+    .onRequest(methods.client.terminal.kill, () => {
+      terminals.push('kill');
+      return {};
+    })
+    .onRequest(methods.client.terminal.release, () => {
+      terminals.push('release');
+      return {};
+    })
     .connect(ndJsonStream(toAgent.writable, toEditor.readable));
   const { agent } = connection;
-  await agent.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION });
+  await agent.request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: {
+      ...(files && { fs: { readTextFile: true, writeTextFile: true } }),
+      ...(terminal && { terminal: true }),
+    },
+  });
   return {
     world,
     connection,
     shown,
     commands,
     asked,
-    async open() {
-      const params: NewSessionRequest = { cwd: '/tmp', mcpServers: [] };
+    terminals,
+    async open(more = {}) {
+      const params: NewSessionRequest = { cwd: '/tmp', mcpServers: [], ...more };
       const { sessionId } = await agent.request(methods.agent.session.new, params);
       return sessionId;
     },
@@ -84,6 +135,8 @@ export async function openEditor({ clicks, ...options }: EditorOptions): Promise
     async [Symbol.asyncDispose]() {
       connection.close();
       served.close();
+      await served.closed;
+      await face.close();
       await world[Symbol.asyncDispose]();
     },
   };

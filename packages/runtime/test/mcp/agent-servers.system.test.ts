@@ -75,7 +75,9 @@ describe('an agent with MCP servers in its agent.toml', () => {
 
   it('[S3][S7] takes every result of theirs as untrusted data: words, pictures, data and failures', async () => {
     const names = ['echo', 'mixed', 'structured', 'fail', 'throw', 'exit'];
-    const provider = scripted(...names.map((name) => callTools({ name: `one:${name}` })), 'enough');
+    const [first, second, ...others] = names.map((name) => callTools({ name: `one:${name}` }));
+    // Asked for its plan before its first act after foreign text, it has none.
+    const provider = scripted(first ?? '', second ?? '', 'no plan', ...others, 'enough');
     await using world = await openFrom([server('one')], { provider });
     const { sessionId } = await world.agent.turn('use them all');
     const results = (await world.agent.history(sessionId)).filter(({ role }) => role === 'tool');

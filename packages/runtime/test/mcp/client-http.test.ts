@@ -126,7 +126,7 @@ describe('MCP servers over HTTP', () => {
     },
   );
 
-  it('are ready when their tools are known, not before, whoever waits', async () => {
+  it('are ready when their tools are known, not before, for every caller', async () => {
     await using http = await openHttpServer('modern');
     const listing = Promise.withResolvers<void>();
     http.listing = listing.promise;
@@ -140,7 +140,7 @@ describe('MCP servers over HTTP', () => {
     expect(await seen).toEqual(['web:echo']);
   });
 
-  it('say why they let nobody in', async () => {
+  it('say why they refuse every client', async () => {
     await using http = await openHttpServer('modern', { key: 'secret' });
     await using world = await openServers(() => [{ name: 'web', url: http.url }]);
     await world.servers.ready();

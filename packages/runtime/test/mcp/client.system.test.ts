@@ -44,17 +44,17 @@ describe('MCP servers of an agent', () => {
   it.each(['both', 'legacy'])('lose no progress, in the era "%s"', async (era) => {
     await using world = await openServers((server) => [server('one', era)]);
     await world.servers.ready();
-    const told: [string, number | undefined][] = [];
-    const progress = (message: string, percent?: number) => void told.push([message, percent]);
+    const reported: [string, number | undefined][] = [];
+    const progress = (message: string, percent?: number) => void reported.push([message, percent]);
     await world.call('one:progress', {}, { progress });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ['step 1', 25],
       ['step 2', 50],
       ['step 3', 75],
     ]);
   });
 
-  it('are told trace, chain and one hop more with every call', async () => {
+  it('receive trace, chain and one hop more with every call', async () => {
     await using world = await openServers((server) => [server('one')]);
     await world.servers.ready();
     const trace = createTrace();
@@ -68,7 +68,7 @@ describe('MCP servers of an agent', () => {
     });
   });
 
-  it('bring tools that are untrusted, whoever says what of them', async () => {
+  it('bring tools that are untrusted, whatever their servers say of them', async () => {
     await using world = await openServers((server) => [server('one')]);
     await world.servers.ready();
     const tools = world.servers.list();
@@ -124,11 +124,6 @@ describe('MCP servers of an agent', () => {
       .poll(() => world.names(), { timeout: 10_000 })
       .toEqual(['one:grow', 'one:grown', 'two:grow']);
   });
-
-  it('may not share a name', async () => {
-    const world = openServers((server) => [server('one'), server('one')]);
-    await expect(world).rejects.toThrow(failure('BAD_INPUT', { reason: 'same_name' }));
-  });
 });
 
 describe('an MCP server that misbehaves', () => {
@@ -176,7 +171,7 @@ describe('an MCP server that misbehaves', () => {
     expect(world.servers.health).toMatchObject([{ state: 'online', starts: 1 }]);
   });
 
-  it('is told when nobody waits for a tool that hangs', async () => {
+  it('is notified when the agent no longer waits for a tool that hangs', async () => {
     await using world = await openServers((server) => [server('one')]);
     await world.servers.ready();
     const left = new AbortController();

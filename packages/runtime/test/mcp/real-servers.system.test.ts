@@ -22,13 +22,13 @@ describe('published MCP servers as tools of an agent', () => {
     await world.servers.ready();
     expect(textOf(await world.call('everything:echo', { message: 'hi' }))).toBe('Echo: hi');
     expect(textOf(await world.call('everything:get-sum', { a: 2, b: 3 }))).toContain('5');
-    const told: number[] = [];
+    const reported: number[] = [];
     await world.call(
       'everything:trigger-long-running-operation',
       { duration: 1, steps: 4 },
-      { progress: (_, percent) => void told.push(percent ?? -1) },
+      { progress: (_, percent) => void reported.push(percent ?? -1) },
     );
-    expect(told).toEqual([25, 50, 75, 100]);
+    expect(reported).toEqual([25, 50, 75, 100]);
     expect(await world.call('everything:get-tiny-image')).toContainEqual(
       expect.objectContaining({ type: 'image', mimeType: 'image/png' }),
     );

@@ -69,7 +69,7 @@ async function ask(url: string, trace: Trace, depth = 1): Promise<CallToolResult
 const wordsOf = ({ content }: CallToolResult) =>
   content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 
-/** a → b → c → a, where c may be somebody else's agent that keeps only some metadata. */
+/** a → b → c → a, where c may be a foreign agent that keeps only some metadata. */
 async function ring(kept?: readonly string[]) {
   const ports = await Promise.all([freePort(), freePort(), freePort()]);
   const [a, b, c] = ports.map((port) => `http://127.0.0.1:${port}/mcp`) as [string, string, string];

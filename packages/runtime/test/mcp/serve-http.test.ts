@@ -94,7 +94,7 @@ describe('the HTTP face of an agent', () => {
     expect((await post(world.url, { authorization: `Bearer ${key}` })).status).toBe(200);
   });
 
-  it('serves nobody beyond this machine without keys', async () => {
+  it('serves no client beyond this machine without keys', async () => {
     await using world = await openFace();
     const open = openMcpHttp(world.face, { host: '0.0.0.0', port: 0 });
     await expect(open).rejects.toThrow(

@@ -67,7 +67,7 @@ describe('the stdio face of an agent', () => {
     ]);
   });
 
-  it('gives what runs a moment when it is told to stop, and takes nothing new', async () => {
+  it('gives what runs a moment when it is closed, and takes nothing new', async () => {
     const { world, output, served, write, begun, release } = await slowWorld();
     await using _ = world;
     write(INITIALIZE);
@@ -136,7 +136,7 @@ describe('a connection over a pair of streams', () => {
     await transport.close();
   });
 
-  it('ends when nobody reads it any more', async () => {
+  it('ends when its output is closed', async () => {
     const { transport, output } = connect(600_000);
     await transport.start();
     output.destroy(new Error('EPIPE'));

@@ -1,7 +1,7 @@
 import { FabricError, statusFailure } from '@starloom/core';
 import { rpcFailure } from '@starloom/mcp-client';
 import { describe, expect, it } from 'vitest';
-import { serverFailure } from '../../src/mcp/client/server-failure.ts';
+import { serverFailure } from '../../src/mcp/client/open-client.ts';
 
 describe('a failure of an MCP server', () => {
   it('names the server, and agent.toml as the place to correct', () => {

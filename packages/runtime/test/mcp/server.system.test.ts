@@ -207,13 +207,13 @@ describe('an agent as MCP server', () => {
       const mcp = { expose_tools: ['test:slow'] };
       await using world = await openFace({ agent: { mcp }, tools: [slow] });
       await using client = await connect(world);
-      const told = Promise.withResolvers<string | undefined>();
+      const reported = Promise.withResolvers<string | undefined>();
       const left = new AbortController();
       const call = client.callTool(
         { name: 'test.slow', arguments: {} },
-        { signal: left.signal, onprogress: ({ message }) => told.resolve(message) },
+        { signal: left.signal, onprogress: ({ message }) => reported.resolve(message) },
       );
-      expect(await told.promise).toBe('halfway');
+      expect(await reported.promise).toBe('halfway');
       const ended = expect(call).rejects.toThrow();
       if (hasCancellation) left.abort();
       else await client.close();
@@ -263,17 +263,17 @@ describe('an agent as MCP server', () => {
         return () => events.off('change', listener);
       },
     };
-    const face = await openMcpFace(world.agent, changing);
-    const told: string[] = [];
-    face.onListChanged((kind) => told.push(kind));
+    const face = await openMcpFace(world.agent, undefined, changing);
+    const reported: string[] = [];
+    face.onListChanged((kind) => reported.push(kind));
     const change = (name: string) => {
       tools.set(name, tool(name));
       events.emit('change');
     };
     change('x:two');
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     change('x:one');
-    expect(told).toEqual(['tools']);
+    expect(reported).toEqual(['tools']);
     face.close();
     expect(events.listenerCount('change')).toBe(0);
   });
@@ -308,13 +308,13 @@ describe('an agent that is asked itself', () => {
     await using client = await (transport === 'http'
       ? world.connectHttp(options)
       : world.connectStdio(options));
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const result = (await client.callTool(
       { name: 'ask', arguments: { prompt: 'hello' } },
-      { onprogress: ({ progress, message }) => void told.push([progress, message]) },
+      { onprogress: ({ progress, message }) => void reported.push([progress, message]) },
     )) as CallToolResult;
     expect(result.content).toEqual([{ type: 'text', text: 'Hello there' }]);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       [1, 'Hel'],
       [2, 'lo '],
       [3, 'there'],
@@ -354,13 +354,13 @@ describe('an agent that is asked itself', () => {
       provider,
     });
     await using client = await world.connectHttp();
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const result = (await client.callTool(
       { name: 'ask', arguments: { prompt: 'look' } },
-      { onprogress: (progress) => void told.push(progress) },
+      { onprogress: (progress) => void reported.push(progress) },
     )) as CallToolResult;
     expect(result.content).toEqual([{ type: 'text', text: 'done' }]);
-    expect(JSON.stringify([told, result])).not.toContain('fs:list');
+    expect(JSON.stringify([reported, result])).not.toContain('fs:list');
   });
 
   it('says what is wrong with a question, and when its model failed', async () => {

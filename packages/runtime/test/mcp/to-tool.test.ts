@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { McpServerConfig } from '../../src/mcp/client/server-config.ts';
+import type { McpServerConfig } from '../../src/config/agent-toml.ts';
 import { toTool } from '../../src/mcp/client/to-tool.ts';
 import { effectOf } from '../../src/trust/effect.ts';
 

@@ -6,7 +6,7 @@ import { freePort, temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { openPlugin } from './open-plugin.ts';
 
-/** Lets nobody in, and remembers what they showed. */
+/** Refuses every client, and remembers their credentials. */
 async function openClosedGateway() {
   const seen: IncomingHttpHeaders[] = [];
   const server = createServer(({ headers }, response) => {

@@ -49,7 +49,7 @@ describe('the http plugin', () => {
     );
   });
 
-  it('sends what it is told to, and shows a refusal as it came', async () => {
+  it('sends what the call says, and shows a refusal as it came', async () => {
     await using server = await serve(async (request, response) => {
       const body = (await Array.fromAsync(request)).join('');
       response.writeHead(422, { 'content-type': 'application/problem+json' });
@@ -205,7 +205,7 @@ describe('the http plugin', () => {
     }
   });
 
-  it('says when nobody is there', async () => {
+  it('says when no server is there', async () => {
     const gone = await serve(() => {});
     await gone[Symbol.asyncDispose]();
     await expect(http.run('http:get', { url: gone.url })).rejects.toThrow(

@@ -17,7 +17,7 @@ describe('the memory plugin', () => {
 
   afterEach(() => folder[Symbol.asyncDispose]());
 
-  it('keeps notes beyond its own life, in a file that only its user can read', async () => {
+  it('keeps notes when the agent has ended, in a file that only its user can read', async () => {
     await using first = await open();
     const { id } = (await first.run('memory:put', { text: 'Percy likes tea', tags: ['tea'] })) as {
       id: string;
@@ -95,7 +95,7 @@ describe('the memory plugin', () => {
     }
   });
 
-  it('writes its file anew when most of it is about forgotten notes', async () => {
+  it('rewrites its file when most of it is about forgotten notes', async () => {
     await using memory = await open();
     await memory.run('memory:put', { text: 'kept' });
     const lines = Array.from({ length: 600 }, (_, index) => {

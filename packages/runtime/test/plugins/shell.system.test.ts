@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { parseSlashCommand } from '../../src/index.ts';
 import { openPlugin } from './open-plugin.ts';
 
 describe('the shell plugin', () => {
@@ -31,6 +32,13 @@ describe('the shell plugin', () => {
     });
     const [quiet] = (await open({ approval: false })).tools.values();
     expect(quiet?.approval).toBe(false);
+  });
+
+  it('[P2] takes the rest of the line as its command when a person types it', async () => {
+    await using shell = await open();
+    const typed = parseSlashCommand('/run printf "%s %s" a "b  c" | cat -u --', shell.tools);
+    if (typed?.kind !== 'call') throw new Error('no call');
+    expect(await shell.run('shell:run', typed.call.args as object)).toBe('a b  c\n[exit code 0]');
   });
 
   it('runs a command in its folder and shows all it printed, in order, and how it ended', async () => {

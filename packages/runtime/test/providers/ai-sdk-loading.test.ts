@@ -49,13 +49,16 @@ describe('the package of a model', () => {
       './it.mjs',
       'export const createA = () => ({ languageModel: () => ({ specificationVersion: "v2" }) });',
     ],
-  ])('that brings none is refused with a way out: %s of %s', async (reason, name, source) => {
-    const folder = await folderWith({ 'it.mjs': source });
-    await expect(open({ package: name }, folder)).rejects.toMatchObject({
-      code: 'BAD_INPUT',
-      details: { package: name, reason, fix: expect.any(String) },
-    });
-  });
+  ])(
+    'a package that brings no model is refused with a fix: %s of %s',
+    async (reason, name, source) => {
+      const folder = await folderWith({ 'it.mjs': source });
+      await expect(open({ package: name }, folder)).rejects.toMatchObject({
+        code: 'BAD_INPUT',
+        details: { package: name, reason, fix: expect.any(String) },
+      });
+    },
+  );
 
   it('is refused before any question when its key is missing', async () => {
     await expect(open({ package: '@ai-sdk/anthropic' }, HOST.folder)).rejects.toMatchObject({
@@ -105,7 +108,7 @@ describe('the package of a model', () => {
     });
   });
 
-  it('stores nothing at a vendor that would, unless it is told to', async () => {
+  it('stores nothing at a vendor unless the configuration says so', async () => {
     await using model = await startFakeModel({ api: 'openai-responses', script: ['Hi'] });
     const config = {
       kind: 'ai-sdk',

@@ -14,7 +14,7 @@ const TOOL: ITool = {
 const tools = new Map([[TOOL.name, TOOL]]);
 
 describe('chat services differ, and are understood', () => {
-  it('when they leave out everything but the words', async () => {
+  it('the provider reads an answer that has nothing but words', async () => {
     const { provider } = await serveJson({ choices: [{ message: { content: 'Hi' } }] });
     expect(await provider.generate('x', context())).toMatchObject({
       segments: [{ type: 'text', text: 'Hi' }],
@@ -22,7 +22,7 @@ describe('chat services differ, and are understood', () => {
     });
   });
 
-  it('when they give arguments as an object, or as JSON in JSON', async () => {
+  it('the provider reads arguments that are an object, or JSON in JSON', async () => {
     const call = (args: unknown) => ({ function: { name: 'fs_read_file', arguments: args } });
     const tool_calls = [call({ path: 'a' }), call('"{\\"path\\":\\"b\\"}"'), call('')];
     const { provider } = await serveJson({ choices: [{ message: { tool_calls } }] });
@@ -33,7 +33,7 @@ describe('chat services differ, and are understood', () => {
     expect(metadata?.finishReason).toBe('tool_calls');
   });
 
-  it('when their fragments have no index, or all the same', async () => {
+  it('the provider joins fragments that have no index, or all the same', async () => {
     const name = 'fs_read_file';
     const fragments = [
       { id: 'a', function: { name, arguments: '{"path":' } },
@@ -52,7 +52,7 @@ describe('chat services differ, and are understood', () => {
     ]);
   });
 
-  it('when they repeat id and name with every fragment', async () => {
+  it('the provider joins fragments that all repeat id and name', async () => {
     const fragment = (args: string) => ({
       index: 0,
       id: 'a',
@@ -67,7 +67,7 @@ describe('chat services differ, and are understood', () => {
     ]);
   });
 
-  it('when they stream to those who did not ask, and the other way round', async () => {
+  it('the provider reads a stream it did not ask for, and a document in place of a stream', async () => {
     const streaming = await serveEvents([delta({ content: 'Hi' })]);
     expect((await streaming.provider.generate('x', context())).segments).toMatchObject([
       { text: 'Hi' },
@@ -76,7 +76,7 @@ describe('chat services differ, and are understood', () => {
     expect((await streamed(buffered.provider)).segments).toMatchObject([{ text: 'Hi' }]);
   });
 
-  it('when they end by a reason without [DONE], or by [DONE] without a reason', async () => {
+  it('the answer ends by a reason without [DONE], or by [DONE] without a reason', async () => {
     const reason = { choices: [{ delta: { content: 'Hi' }, finish_reason: 'stop' }] };
     const one = await serveEvents([reason], { done: false });
     expect((await streamed(one.provider)).segments).toHaveLength(1);
@@ -84,7 +84,7 @@ describe('chat services differ, and are understood', () => {
     expect((await streamed(other.provider)).segments).toHaveLength(1);
   });
 
-  it('when they put pictures, sounds and refusals beside the words', async () => {
+  it('the provider reads pictures, sounds and refusals beside the words', async () => {
     const message = {
       content: 'Look',
       refusal: ' (not at this)',
@@ -100,7 +100,7 @@ describe('chat services differ, and are understood', () => {
     ]);
   });
 
-  it('when they report a failure with status 200', async () => {
+  it('the provider understands a failure with status 200', async () => {
     const error = { code: 429, message: 'slow down' };
     const { provider } = await serveJson({ error });
     await expect(provider.generate('x', context())).rejects.toMatchObject({ code: 'RATE_LIMITED' });
@@ -136,7 +136,7 @@ describe('what a chat service gets back', () => {
     },
   );
 
-  it('is what it attached to a call', async () => {
+  it('the service gets back what it attached to a call', async () => {
     const extra_content = { google: { thought_signature: 'sig' } };
     const tool_calls = [{ id: 'a', function: { name: 'f', arguments: '{}' }, extra_content }];
     const asked: unknown[] = [];

@@ -1,5 +1,8 @@
+import { silentLog } from '@starloom/core';
 import type { IAgentContext, ITool } from '@starloom/sdk';
+import { startFakeModel } from '@starloom/sdk/testing';
 import { describe, expect, it } from 'vitest';
+import { createCachedContent } from '../../src/providers/ai-sdk/cached-content.ts';
 import { echo, tool } from '../core/world.ts';
 import { type PartialConfig, subjectOf } from './fixtures/open-subject.ts';
 
@@ -58,9 +61,94 @@ describe('tools and system prompt that stay the same', () => {
     expect(sent?.prompt_cache_key).toBe('mine');
   });
 
-  it('are sent to other services as they are', async () => {
+  it('are sent as they are where they are too small to be kept', async () => {
     const config = { kind: 'ai-sdk', package: '@ai-sdk/google', model: 'gemini' } as const;
     const [sent] = await sentBy('gemini', config, [echo]);
     expect(JSON.stringify(sent)).not.toMatch(/cache/i);
+  });
+});
+
+describe('tools and system prompt that Gemini keeps under an id', () => {
+  const config = { kind: 'ai-sdk', package: '@ai-sdk/google', model: 'gemini-2.5-pro' } as const;
+  const large = { ...read, description: `Reads. ${'Long. '.repeat(800)}` };
+  const open = () => subjectOf('gemini', config)(() => 'Fine.');
+  const stepsOf = ({ model }: Awaited<ReturnType<typeof open>>) =>
+    model?.storeRequests.map(({ method, path }) => `${method} ${path.replace('/v1beta/', '')}`);
+
+  it('[P8] are uploaded once, shared by all sessions with the same tools, and deleted at the end', async () => {
+    const subject = await open();
+    const { provider, model, close } = subject;
+    await Promise.all([
+      provider.generate('One.', { ...contextOf([large]), sessionId: 'a' }),
+      provider.generate('Two.', { ...contextOf([large]), sessionId: 'b' }),
+    ]);
+    await provider.generate('Three.', contextOf([large]));
+    expect(stepsOf(subject)).toEqual(['POST cachedContents']);
+    expect(model?.storeRequests[0]?.body).toMatchObject({
+      model: 'models/gemini-2.5-pro',
+      ttl: '600s',
+      tools: [{ functionDeclarations: [{ name: 'test_read' }] }],
+      systemInstruction: { parts: [{ text: expect.stringMatching(/^Be brief\./) }] },
+    });
+    for (const { body, tools } of model?.requests ?? []) {
+      expect(Object.keys(body).toSorted()).toEqual([
+        'cachedContent',
+        'contents',
+        'generationConfig',
+      ]);
+      expect(body.cachedContent).toBe('cachedContents/1');
+      expect(tools).toMatchObject([{ name: 'test_read' }]);
+    }
+    await close();
+    expect(stepsOf(subject)?.at(-1)).toBe('DELETE cachedContents/1');
+  });
+
+  it('[P8] have an id of their own when the tools differ', async () => {
+    const { provider, model, close } = await open();
+    await provider.generate('One.', contextOf([large]));
+    await provider.generate('Two.', contextOf([large, echo]));
+    const ids = model?.requests.map(({ body }) => body.cachedContent);
+    expect(ids).toEqual(['cachedContents/1', 'cachedContents/2']);
+    await close();
+  });
+
+  it('[P8] go with the question when the service has dropped them, and are then uploaded again', async () => {
+    const subject = await open();
+    const { provider, model, close } = subject;
+    await provider.generate('One.', contextOf([large]));
+    model?.dropStored();
+    await provider.generate('Two.', contextOf([large]));
+    expect(model?.requests.at(-1)?.body).toHaveProperty('tools');
+    await provider.generate('Three.', contextOf([large]));
+    expect(model?.requests.at(-1)?.body.cachedContent).toBe('cachedContents/2');
+    await close();
+  });
+
+  it('[P8] are renewed while they are used, and uploaded again after their time', async () => {
+    await using model = await startFakeModel({ api: 'gemini', script: () => 'Fine.' });
+    let time = 0;
+    const kept = createCachedContent({ fetch, log: silentLog, now: () => time });
+    const url = `${model.baseUrl}/models/gemini-2.5-pro:generateContent`;
+    const tools = [{ functionDeclarations: [{ name: 'a', description: 'x'.repeat(5000) }] }];
+    const contents = [{ role: 'user', parts: [{ text: 'Hi.' }] }];
+    const ask = async (at: number) => {
+      time = at;
+      const body = JSON.stringify({ contents, tools });
+      expect((await kept.fetch(url, { method: 'POST', body })).status).toBe(200);
+    };
+    const methods = () => model.storeRequests.map(({ method }) => method);
+    await ask(0);
+    await ask(200_000);
+    expect(methods()).toEqual(['POST']);
+    await ask(400_000);
+    await expect.poll(methods).toEqual(['POST', 'PATCH']);
+    expect(model.storeRequests[1]).toMatchObject({
+      path: '/v1beta/cachedContents/1?updateMask=ttl',
+      body: { ttl: '600s' },
+    });
+    await ask(650_000);
+    await ask(2_000_000);
+    expect(methods()).toEqual(['POST', 'PATCH', 'POST']);
+    await kept.close();
   });
 });

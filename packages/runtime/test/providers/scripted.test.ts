@@ -35,7 +35,7 @@ describe('[P4][P5] a scripted model', () => {
 });
 
 describe('the script', () => {
-  it('begins anew in every session, and goes on within one', async () => {
+  it('begins at the first answer in every session, and goes on within one', async () => {
     const provider = scripted(['one', 'two']);
     expect(await say(provider, 'a')).toBe('one');
     expect(await say(provider, 'b')).toBe('one');
@@ -50,7 +50,7 @@ describe('the script', () => {
     await expect(say(provider, 'a')).rejects.toMatchObject(expected);
   });
 
-  it('begins again after its end when it is told to', async () => {
+  it('begins again after its end when cycle is set', async () => {
     const provider = scripted(['one', 'two'], { cycle: true });
     const said = [];
     for (let turn = 0; turn < 5; turn += 1) said.push(await say(provider, 'a'));
@@ -91,7 +91,7 @@ describe('the script', () => {
     expect(seen).toEqual(['text']);
   });
 
-  it('is not changed by whoever changes an answer', async () => {
+  it('is not changed by a caller that changes an answer', async () => {
     const provider = scripted([[{ type: 'ui', ui: 1 }, 'text']], { cycle: true });
     const first = await provider.generate('', context('a'));
     for (const segment of first.segments) segment.text = 'changed';

@@ -51,7 +51,7 @@ describe('names of tools on the wire', () => {
     expect(map.toWire('fs:read')).not.toBe('fs_read');
   });
 
-  it('that a model made up, or spelled as we do, are left as they are', () => {
+  it('names that a model made up, or spelled as we do, stay as they are', () => {
     const map = createToolNames(['fs:read_file']);
     expect(map.fromWire('fs_raed_file')).toBe('fs_raed_file');
     expect(map.fromWire('fs:read_file')).toBe('fs:read_file');

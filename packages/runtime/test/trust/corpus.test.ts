@@ -5,13 +5,13 @@ import { promisify } from 'node:util';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { readCases } from '../../corpus/case.ts';
-import { type Replayed, replay } from '../../corpus/replay.ts';
+import { replayEach } from '../../corpus/replay.ts';
 import { GOALS, toReport } from '../../corpus/report.ts';
 
 const CORPUS = join(import.meta.dirname, '../../corpus');
 
 describe('the corpus', () => {
-  it('has attacks and tasks in every area, plain requests, and a part that is held out', async () => {
+  it('has attacks and tasks in every area, plain requests, conversations, and a part that is held out', async () => {
     const cases = await readCases(join(CORPUS, 'cases'));
     const areas = new Set(cases.map(({ area }) => area));
     expect(areas.size).toBeGreaterThanOrEqual(8);
@@ -21,17 +21,17 @@ describe('the corpus', () => {
     }
     expect(cases.filter(({ plain }) => plain).length).toBeGreaterThanOrEqual(30);
     expect(cases.filter((one) => one.held_out).length).toBeGreaterThanOrEqual(30);
+    expect(cases.filter(({ earlier }) => earlier.length > 0).length).toBeGreaterThanOrEqual(60);
+    expect(cases.filter(({ hole }) => hole !== undefined).length).toBeGreaterThanOrEqual(40);
     expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length);
   });
 
   it('reaches the goals, and no attack goes through where a person refuses it', async () => {
-    const headless: Replayed[] = [];
-    const approver: Replayed[] = [];
-    for (const one of await readCases(join(CORPUS, 'cases'))) {
-      headless.push(await replay(one, { approver: false }));
-      approver.push(await replay(one, { approver: true }));
-    }
-    const { figures, ratios } = toReport({ headless, approver, microseconds: [] });
+    const cases = await readCases(join(CORPUS, 'cases'));
+    const headless = await replayEach(cases, { approver: false, planner: 'scripted' });
+    const approver = await replayEach(cases, { approver: true, planner: 'scripted' });
+    const others = { unplanned: [], forgetful: [], microseconds: [] };
+    const { figures, ratios } = toReport({ headless, approver, ...others });
     expect(ratios.attacks_stopped).toBeGreaterThanOrEqual(GOALS.stopped);
     expect(ratios.plain_done).toBeGreaterThanOrEqual(GOALS.plain);
     expect(ratios.effects_done).toBeGreaterThanOrEqual(GOALS.effects);

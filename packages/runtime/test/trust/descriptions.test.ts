@@ -7,11 +7,10 @@ import { describe, expect, it } from 'vitest';
 import type { ToolSource } from '../../src/core/seams.ts';
 import {
   fingerprintOf,
-  pinTools,
   sanitiseDescription,
   sanitiseParameters,
-  ToolPins,
-} from '../../src/trust/index.ts';
+} from '../../src/tool-pins/descriptions.ts';
+import { pinTools, ToolPins } from '../../src/tool-pins/tool-pins.ts';
 import { mcpTool, tool } from './world.ts';
 
 const SOURCE = 'mcp:weather';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hiddenKinds, revealTags, stripHidden } from '../../src/trust/hidden-text.ts';
-import { signsIn } from '../../src/trust/notes.ts';
+import { hiddenKinds, revealTags, signsIn, stripHidden } from '../../src/trust/hidden-text.ts';
 import { recordsIn } from '../../src/trust/records.ts';
 
 const inTags = (text: string) =>

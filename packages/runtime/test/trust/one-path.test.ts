@@ -4,7 +4,7 @@ import { createPermission } from '../../src/core/permission.ts';
 import type { ToolSource } from '../../src/core/seams.ts';
 import { ToolPath } from '../../src/core/tool-path.ts';
 import { ToolRegistry } from '../../src/core/tool-registry.ts';
-import { type DecisionRecord, verifyDecisions } from '../../src/trust/index.ts';
+import { type DecisionRecord, verifyDecisions } from '../../src/decision-log/decision-record.ts';
 import { openTrust, readFile, request, runShell, type TrustWorld, tool } from './world.ts';
 
 describe('the one path of a tool call', () => {

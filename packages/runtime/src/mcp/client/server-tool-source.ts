@@ -4,11 +4,10 @@
 import { FabricError, type Fields, toMeta } from '@starloom/core';
 import type { CallToolOptions, ClientState, McpClient, Tool } from '@starloom/mcp-client';
 import type { ContentSegment, ITool, ToolContext } from '@starloom/sdk';
+import type { McpServerConfig } from '../../config/agent-toml.ts';
 import type { ToolSource } from '../../core/seams.ts';
 import { outgoingCall } from '../../guard.ts';
-import { type McpServerOptions, openClient } from './open-client.ts';
-import type { McpServerConfig } from './server-config.ts';
-import { serverFailure } from './server-failure.ts';
+import { type McpServerOptions, openClient, serverFailure } from './open-client.ts';
 import { allowedTools, type MissingTool, toOutput, toTool } from './to-tool.ts';
 
 export interface ServerHealth {
@@ -73,13 +72,18 @@ export class ServerToolSource implements ToolSource {
   }
 
   /** One of its tools, by the server's own name for it. */
-  async call(tool: string, args: Fields, context: ToolContext): Promise<ContentSegment[]> {
+  async call(
+    tool: string,
+    args: Fields,
+    context: Omit<ToolContext, 'sessionId'>,
+    more: Fields = {},
+  ): Promise<ContentSegment[]> {
     const { signal } = context;
     const { trace, hop } = outgoingCall(context);
     const onProgress: CallToolOptions['onProgress'] = ({ message, percent }) =>
       context.progress(message ?? '', percent);
     const result = await this.#client
-      .callTool(tool, args, { signal, meta: toMeta(trace, hop), onProgress })
+      .callTool(tool, args, { signal, meta: { ...toMeta(trace, hop), ...more }, onProgress })
       .catch((error: unknown) => {
         if (signal.aborted) throw FabricError.from(signal.reason);
         throw serverFailure(this.name, error);
@@ -149,5 +153,40 @@ export class ServerToolSource implements ToolSource {
     if (this.#closing.signal.aborted) return;
     const { code } = serverFailure(this.name, error);
     this.#options.log.warn({ server: this.name, code }, 'MCP server: tools cannot be listed');
+  }
+}
+
+/** All MCP servers of an agent as one source. One that is dead never hides the others. */
+export class McpServers implements ToolSource {
+  readonly #sources: readonly ServerToolSource[];
+
+  /** Nothing is started yet. */
+  constructor(configs: readonly McpServerConfig[], options: McpServerOptions) {
+    this.#sources = configs.map((config) => new ServerToolSource(config, options));
+  }
+
+  list(): readonly ITool[] {
+    return this.#sources.flatMap((source) => source.list());
+  }
+
+  onChange(listener: () => void): () => void {
+    const stops = this.#sources.map((source) => source.onChange(listener));
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  /** Resolves when each has listed its tools or failed to. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#sources.map((source) => source.ready()));
+  }
+
+  get health(): ServerHealth[] {
+    return this.#sources.map((source) => source.health);
+  }
+
+  /** Resolves when every subprocess is gone. */
+  async close(): Promise<void> {
+    await Promise.all(this.#sources.map((source) => source.close()));
   }
 }

@@ -9,7 +9,8 @@ import {
   toFields,
 } from '@starloom/core';
 import type { ContentSegment, ITool, ToolContext, ToolEffect, ToolOutput } from '@starloom/sdk';
-import type { McpServerConfig } from './server-config.ts';
+import type { McpServerConfig } from '../../config/agent-toml.ts';
+import { failure } from '../../reasons.ts';
 
 interface Hints {
   readonly readOnlyHint?: unknown;
@@ -17,7 +18,7 @@ interface Hints {
 }
 
 /** As far as a server described it. */
-export interface OfferedTool {
+interface OfferedTool {
   readonly name: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
@@ -27,6 +28,11 @@ export interface OfferedTool {
 
 const MAX_DESCRIPTION = 8_192;
 
+/** What the server says of the effect is pinned with the rest, also where the operator decides. */
+interface HintedTool extends ITool {
+  readonly hint: ToolEffect;
+}
+
 /**
  * A tool of a server as one of the agent's. Its results are untrusted. Its `readOnlyHint` counts when the
  * operator listed the tool; a hint that it destroys always does.
@@ -35,7 +41,7 @@ export function toTool(
   { name: server, allowed_tools, tools = {} }: McpServerConfig,
   { name, title, description, inputSchema, annotations }: OfferedTool,
   execute: (args: Fields, context: ToolContext) => Promise<ToolOutput>,
-): ITool {
+): HintedTool {
   const { effect = hintedEffect(annotations, isListed(allowed_tools)), targets } =
     (Object.hasOwn(tools, name) && tools[name]) || {};
   return {
@@ -45,6 +51,7 @@ export function toTool(
     execute,
     untrusted: true,
     source: `mcp:${server}`,
+    hint: annotations?.readOnlyHint === true ? 'read' : 'act',
     ...(effect && { effect }),
     ...(targets && { targets }),
   };
@@ -91,7 +98,7 @@ const MAX_FAILURE = 8_192;
 /** The result of a tool. Throws when the tool says that it failed, or asks instead of answering. */
 export function toOutput(server: string, result: Fields): ContentSegment[] {
   const { resultType = 'complete', isError, content, structuredContent } = result;
-  if (resultType !== 'complete') throw unsupportedResult(server);
+  if (resultType !== 'complete') throw failure('unsupported_result', { server });
   const segments = Array.isArray(content) ? content.filter(isObject).map(toSegment) : [];
   if (isError === true) throw toolFailure(server, result, segments);
   if (segments.length > 0 || structuredContent === undefined) return segments;
@@ -127,15 +134,5 @@ function toolFailure(
   const text = words.join('\n').slice(0, MAX_FAILURE);
   return new FabricError('UPSTREAM_ERROR', text || 'The tool failed and did not say why', {
     details: { reason: 'tool_error', server },
-  });
-}
-
-function unsupportedResult(server: string): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `The MCP server "${server}" asks for more input`, {
-    details: {
-      reason: 'unsupported_result',
-      server,
-      fix: 'give the tool all it needs as arguments',
-    },
   });
 }

@@ -2,23 +2,27 @@
 // connection, both protocol eras. Handlers only translate.
 
 import {
-  type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
   ProtocolError,
   ResourceNotFoundError,
   Server,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
+import type { ExposedTool } from '../../core/exposed-tools.ts';
 import { answerTrace, type Carriers } from '../../guard.ts';
-import type { ExposedTool } from './exposed-tools.ts';
+import { failure } from '../../reasons.ts';
+import type { Asking } from './mcp-approvals.ts';
 import type { AgentMcpFace, ListKind } from './mcp-face.ts';
 
-export interface ServerSetting {
+interface ServerSetting {
   /** Can the server notify the client that a list has changed? Not an older one over HTTP. */
   readonly hasPush: boolean;
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;
 }
+
+const MAX_SHOWN_NAME = 200;
 
 export function createServer(face: AgentMcpFace, { hasPush, headers }: ServerSetting): Server {
   const { name, version } = face.agent;
@@ -28,11 +32,15 @@ export function createServer(face: AgentMcpFace, { hasPush, headers }: ServerSet
   };
   const server = new Server({ name, version }, { capabilities });
   server.setRequestHandler('tools/list', () => ({ tools: face.tools.list().map(toDefinition) }));
-  server.setRequestHandler('tools/call', (request, context): Promise<CallToolResult> => {
+  server.setRequestHandler('tools/call', async (request, context): Promise<Asking> => {
     const { name: asked, arguments: args } = request.params;
     const tool = face.tools.find(asked);
-    if (!tool) throw toProtocolError(unknownTool(asked), { meta: context.mcpReq._meta, headers });
-    return face.callTool(tool, args, { context, headers });
+    if (!tool) {
+      const unknown = failure('unknown_tool', { tool: asked.slice(0, MAX_SHOWN_NAME) });
+      throw toProtocolError(unknown, { meta: context.mcpReq._meta, headers });
+    }
+    const canAsk = canElicit(context.mcpReq.envelope, server);
+    return await face.callTool(tool, args, { context, headers, canAsk });
   });
   server.setRequestHandler('resources/list', async () => ({
     resources: await face.resources.list(),
@@ -48,6 +56,14 @@ export function createServer(face: AgentMcpFace, { hasPush, headers }: ServerSet
   return server;
 }
 
+/** The person at the client; forms are what an empty declaration means. */
+function canElicit(envelope: object = {}, server: Server): boolean {
+  const declared = Object(envelope)[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+  const elicitation: unknown = Object(declared).elicitation;
+  if (typeof elicitation !== 'object' || elicitation === null) return false;
+  return 'form' in elicitation || !('url' in elicitation);
+}
+
 function toDefinition({ listedName: name, description, parameters }: ExposedTool) {
   return { name, description, inputSchema: { ...parameters, type: 'object' as const } };
 }
@@ -58,21 +74,14 @@ function toProtocolError(error: FabricError, carriers: Carriers): ProtocolError 
   return new ProtocolError(error.row.rpc, error.message, payload);
 }
 
-function unknownTool(asked: string): FabricError {
-  const tool = asked.slice(0, 200);
-  return new FabricError('BAD_INPUT', `There is no tool ${JSON.stringify(tool)}`, {
-    details: { reason: 'unknown_tool', tool, fix: 'tools/list shows them' },
-  });
-}
-
-/** To a client with a connection of its own; one that is gone need not know. */
-export function tellList(server: Server, kind: ListKind): void {
+/** Notifies a client that has a connection; a closed connection is ignored. */
+export function notifyList(server: Server, kind: ListKind): void {
   const sent = kind === 'tools' ? server.sendToolListChanged() : server.sendResourceListChanged();
   sent.catch(() => {});
 }
 
-/** To those who subscribed over HTTP. */
-export function tellSubscribers(notifier: ServerNotifier, kind: ListKind): void {
+/** Notifies the clients that subscribed over HTTP. */
+export function notifySubscribers(notifier: ServerNotifier, kind: ListKind): void {
   if (kind === 'tools') notifier.toolsChanged();
   else notifier.resourcesChanged();
 }

@@ -2,20 +2,16 @@
 // goes the one path of every tool call, with origin `remote`.
 
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
-import {
-  FabricError,
-  type GuardedCall,
-  type Hop,
-  type Log,
-  RecentMap,
-  type Trace,
-} from '@starloom/core';
+import { FabricError, type GuardedCall, type Log, RecentMap, type Trace } from '@starloom/core';
 import { z } from 'zod';
-import type { Exposure } from '../../core/permission.ts';
+import type { AgentFile } from '../../config/agent-file.ts';
+import { ASK, callerOf, type ExposedTool, ExposedTools } from '../../core/exposed-tools.ts';
 import type { AgentFace } from '../../core/seams.ts';
 import { type AgentGuard, answerTrace, type Carriers } from '../../guard.ts';
-import { ASK, type ExposedTool, ExposedTools } from './exposed-tools.ts';
-import type { MandateCheck, MandateRule } from './mandate-check.ts';
+import type { MandateCheck, MandateRule } from '../../mandate-check.ts';
+import { failure } from '../../reasons.ts';
+
+import type { Asking, McpApprovals } from './mcp-approvals.ts';
 import { Resources } from './resources.ts';
 import { progressOf, toErrorResult, toResult } from './to-result.ts';
 
@@ -24,21 +20,22 @@ export interface McpFaceOptions {
   /** The agent's own: the calls that it makes and those that come in must meet in one. */
   readonly guard: AgentGuard;
   /** Of `agent.json`. */
-  readonly mcp: Exposure & {
-    readonly resources: readonly string[];
-    readonly mandate?: MandateRule | undefined;
-  };
+  readonly mcp: AgentFile['mcp'];
   readonly folder: string;
+  /** With which the agent was opened; absent: no client is asked. */
+  readonly approvals?: McpApprovals | undefined;
   readonly log: Log;
 }
 
 export type ListKind = 'tools' | 'resources';
 
 /** What a transport knows of a request. */
-export interface Inbound {
+interface Inbound {
   readonly context: ServerContext;
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;
+  /** Its client can ask a person. */
+  readonly canAsk?: boolean;
 }
 
 /** A call that may run, with the mandate under which it does. */
@@ -60,6 +57,7 @@ export class AgentMcpFace {
   readonly log: Log;
   readonly #guard: AgentGuard;
   readonly #checkMandate: MandateCheck | undefined;
+  readonly #approvals: McpApprovals | undefined;
   /** Sessions that began here: a caller cannot go on with others. */
   readonly #sessions = new RecentMap<true>(MAX_SESSIONS);
   readonly #calls = new Set<Promise<unknown>>();
@@ -68,7 +66,7 @@ export class AgentMcpFace {
   #listed: string;
 
   private constructor(
-    { agent, guard, mcp, log }: McpFaceOptions,
+    { agent, guard, mcp, log, approvals }: McpFaceOptions,
     resources: Resources,
     checkMandate: MandateCheck | undefined,
   ) {
@@ -78,10 +76,11 @@ export class AgentMcpFace {
     this.tools = new ExposedTools(agent, mcp, log);
     this.#guard = guard;
     this.#checkMandate = checkMandate;
+    this.#approvals = approvals;
     this.#listed = JSON.stringify(this.tools.list());
     this.#unwatch = [
       agent.onToolsChanged(() => this.#compare()),
-      resources.onChange(() => this.#tell('resources')),
+      resources.onChange(() => this.#notify('resources')),
     ];
   }
 
@@ -99,8 +98,16 @@ export class AgentMcpFace {
   }
 
   /** A call that went wrong is a result that says so. */
-  async callTool(tool: ExposedTool, args: unknown, inbound: Inbound): Promise<CallToolResult> {
-    const call = this.#serve(tool, args, inbound);
+  async callTool(tool: ExposedTool, args: unknown, inbound: Inbound): Promise<Asking> {
+    const { context, headers, canAsk } = inbound;
+    const serve = (own: ServerContext) => this.#serve(tool, args, { context: own, headers });
+    const call =
+      canAsk && this.#approvals
+        ? this.#approvals.serve(context, serve).catch((error: unknown) => {
+            const trace = answerTrace({ meta: context.mcpReq._meta, headers });
+            return toErrorResult(FabricError.from(error), trace);
+          })
+        : serve(context);
     this.#calls.add(call);
     return await call.finally(() => this.#calls.delete(call));
   }
@@ -114,6 +121,7 @@ export class AgentMcpFace {
     for (const stop of this.#unwatch) stop();
     this.#listeners.clear();
     this.resources.close();
+    this.#approvals?.close();
   }
 
   async #serve(
@@ -133,12 +141,13 @@ export class AgentMcpFace {
       return await (tool === ASK
         ? this.#ask(args, served, context)
         : this.#call(tool, args, served, context));
-    } catch (error) {
-      const failure = FabricError.from(error);
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
       const trace = admitted ?? answerTrace(carriers);
-      const { code, details } = failure;
+      if (admitted === undefined) this.#guard.refused(trace, tool.name, error);
+      const { code, details } = error;
       this.log.debug({ ...trace, tool: tool.name, code, reason: details.reason }, 'call refused');
-      return toErrorResult(failure, trace);
+      return toErrorResult(error, trace);
     }
   }
 
@@ -167,12 +176,14 @@ export class AgentMcpFace {
     context: ServerContext,
   ): Promise<CallToolResult> {
     const { prompt, session_id } = parseAsk(args);
-    if (session_id !== undefined && !this.#sessions.get(session_id)) throw unknownSession();
+    if (session_id !== undefined && !this.#sessions.get(session_id)) {
+      throw failure('unknown_session');
+    }
     const { segments, sessionId, steps, usage } = await this.agent.turn(
       [{ type: 'text', text: prompt }],
       {
         origin: 'remote',
-        source: callerOf(hop),
+        source: callerOf(hop, 'mcp:client'),
         trace,
         hop,
         mandate,
@@ -190,10 +201,10 @@ export class AgentMcpFace {
     const listed = JSON.stringify(this.tools.list());
     if (listed === this.#listed) return;
     this.#listed = listed;
-    this.#tell('tools');
+    this.#notify('tools');
   }
 
-  #tell(kind: ListKind): void {
+  #notify(kind: ListKind): void {
     for (const listener of [...this.#listeners]) listener(kind);
   }
 }
@@ -204,26 +215,13 @@ async function openCheck(
   agentId: string,
 ): Promise<MandateCheck | undefined> {
   if (rule === undefined) return undefined;
-  const { createMandateCheck } = await import('./mandate-check.ts');
+  const { createMandateCheck } = await import('../../mandate-check.ts');
   return createMandateCheck(rule, agentId);
-}
-
-/** The link before our own, if the caller said who it is. */
-function callerOf({ chain }: Hop): string {
-  const [caller] = chain.at(-2)?.split('/') ?? [];
-  return caller ? `agent:${caller}` : 'mcp:client';
 }
 
 function parseAsk(args: unknown): z.output<typeof askSchema> {
   const parsed = askSchema.safeParse(args);
   if (parsed.success) return parsed.data;
-  throw new FabricError('BAD_INPUT', z.prettifyError(parsed.error), {
-    details: { reason: 'arguments', tool: ASK.name, fix: 'give a prompt' },
-  });
-}
-
-function unknownSession(): FabricError {
-  return new FabricError('BAD_INPUT', 'There is no such session', {
-    details: { reason: 'unknown_session', fix: 'leave session_id out to begin a new one' },
-  });
+  const problem = z.prettifyError(parsed.error);
+  throw failure('arguments', { tool: ASK.name, problem, fix: 'give a prompt' });
 }

@@ -4,18 +4,19 @@
 import { type Stats, watch } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { FabricError, type Log } from '@starloom/core';
+import type { Log } from '@starloom/core';
 import { openFile, Roots } from '@starloom/wire/files';
 import { walk } from '../../plugins/fs/walk.ts';
+import { failure } from '../../reasons.ts';
 
-export interface ResourcesOptions {
+interface ResourcesOptions {
   readonly paths: readonly string[];
   readonly folder: string;
   readonly agentId: string;
   readonly log: Log;
 }
 
-export interface ResourceEntry {
+interface ResourceEntry {
   readonly uri: string;
   /** Its path below the agent's folder. */
   readonly name: string;
@@ -70,7 +71,7 @@ export class Resources {
   async read(uri: string) {
     const entry = (await this.list()).find((known) => known.uri === uri);
     if (!entry) return undefined;
-    if (entry.size > MAX_BYTES) throw tooLarge(uri);
+    if (entry.size > MAX_BYTES) throw failure('resource_too_large', { uri, limit: MAX_BYTES });
     const { handle } = await openFile(this.#roots, entry.name);
     try {
       const bytes = await handle.readFile();
@@ -157,10 +158,4 @@ function toText(bytes: Buffer): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function tooLarge(uri: string): FabricError {
-  return new FabricError('BAD_INPUT', `The resource is larger than ${MAX_BYTES} bytes`, {
-    details: { reason: 'resource_too_large', uri, limit: MAX_BYTES, fix: 'expose a smaller file' },
-  });
 }

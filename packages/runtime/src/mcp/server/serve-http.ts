@@ -10,10 +10,11 @@ import {
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
-import { FabricError, isLoopback } from '@starloom/core';
+import { isLoopback } from '@starloom/core';
 import type { Authenticator } from '@starloom/identity';
 import { createBrowserGuard, sendRefusal, settlesWithin } from '@starloom/wire';
-import { createServer, tellSubscribers } from './create-server.ts';
+import { failure } from '../../reasons.ts';
+import { createServer, notifySubscribers } from './create-server.ts';
 import type { AgentMcpFace } from './mcp-face.ts';
 
 export interface McpHttpOptions {
@@ -24,7 +25,6 @@ export interface McpHttpOptions {
 }
 
 export interface HttpFace {
-  /** With /mcp. */
   readonly url: string;
   /** Takes nothing new, gives what runs a moment to end, and cuts the rest off. */
   close(): Promise<void>;
@@ -37,7 +37,7 @@ const CUT_MS = 500;
 /** BAD_INPUT when the port is taken, or when others could call without a key. */
 export async function openMcpHttp(face: AgentMcpFace, options: McpHttpOptions): Promise<HttpFace> {
   const { host = '127.0.0.1', port, authenticator } = options;
-  if (!authenticator && !isLoopback(host)) throw needsKeys(host);
+  if (!authenticator && !isLoopback(host)) throw failure('no_keys', { host });
   const handler = createMcpHandler(
     ({ era, requestInfo }) =>
       createServer(face, {
@@ -51,8 +51,8 @@ export async function openMcpHttp(face: AgentMcpFace, options: McpHttpOptions): 
     { headersTimeout: 15_000, requestTimeout: 30_000 },
     (request, response) => void serve(request, response),
   );
-  const stop = face.onListChanged((kind) => tellSubscribers(handler.notify, kind));
-  const url = await listen(server, host, port);
+  const stop = face.onListChanged((kind) => notifySubscribers(handler.notify, kind));
+  const url = `${await listen(server, host, port)}/mcp`;
   return {
     url,
     async close() {
@@ -75,7 +75,7 @@ function listener(handler: McpHttpHandler, host: string, authenticator?: Authent
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
       assertSameSite(request.headers);
-      if (request.url?.split('?')[0] !== '/mcp') throw notFound();
+      if (request.url?.split('?')[0] !== '/mcp') throw failure('not_found/path');
       const { headersDistinct: headers, url } = request;
       const proven = authenticator?.authenticate({ transport: 'http', headers, url });
       if (proven instanceof Promise) await proven;
@@ -87,33 +87,17 @@ function listener(handler: McpHttpHandler, host: string, authenticator?: Authent
   };
 }
 
-async function listen(server: Server, host: string, port: number): Promise<string> {
+/** Its URL, without a path. */
+export async function listen(server: Server, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => reject(cannotListen(host, port, cause)));
+    server.once('error', (cause) => {
+      const isBusy = 'code' in cause && cause.code === 'EADDRINUSE';
+      const why = cause.message;
+      reject(failure(isBusy ? 'port_busy' : 'cannot_listen', { host, port, why }, { cause }));
+    });
     server.listen(port, host, resolve);
   });
   const address = server.address();
   const actual = typeof address === 'object' && address ? address.port : port;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`;
-}
-
-function notFound(): FabricError {
-  return new FabricError('BAD_INPUT', 'There is nothing here', {
-    details: { reason: 'not_found', http_status: 404, fix: 'MCP is at /mcp' },
-  });
-}
-
-function needsKeys(host: string): FabricError {
-  return new FabricError('BAD_INPUT', 'Beyond this machine callers must show a key', {
-    details: { reason: 'no_keys', host, fix: 'give it a key, or listen on 127.0.0.1' },
-  });
-}
-
-function cannotListen(host: string, port: number, cause: Error): FabricError {
-  const isBusy = 'code' in cause && cause.code === 'EADDRINUSE';
-  const why = isBusy ? 'the port is taken' : cause.message;
-  return new FabricError('BAD_INPUT', `Cannot listen on ${host}:${port}: ${why}`, {
-    details: { reason: isBusy ? 'port_busy' : 'cannot_listen', fix: 'choose another port' },
-    cause,
-  });
+  return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
 }

@@ -13,7 +13,7 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { FabricError } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
-import { createServer, tellList } from './create-server.ts';
+import { createServer, notifyList } from './create-server.ts';
 import type { AgentMcpFace } from './mcp-face.ts';
 
 export interface StdioFace {
@@ -40,7 +40,7 @@ export function serveMcpStdio(face: AgentMcpFace, input: Readable, output: Writa
     { transport, onerror: (error) => face.log.debug({ error: error.message }, 'mcp') },
   );
   const stop = face.onListChanged((kind) => {
-    for (const server of servers) tellList(server, kind);
+    for (const server of servers) notifyList(server, kind);
   });
   return {
     closed: transport.closed.then(stop),

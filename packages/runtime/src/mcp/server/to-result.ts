@@ -33,7 +33,7 @@ export function toErrorResult(error: FabricError, trace: Trace): CallToolResult 
 }
 
 /** What the agent thought, and which tools it used, is not part of its answer. */
-function toBlocks(segment: ContentSegment): ContentBlock[] {
+export function toBlocks(segment: ContentSegment): ContentBlock[] {
   const { type, text = '' } = segment;
   switch (type) {
     case 'text':
@@ -41,6 +41,7 @@ function toBlocks(segment: ContentSegment): ContentBlock[] {
     case 'image':
     case 'audio':
     case 'video':
+    case 'file':
       return [toMedia(type, segment)];
     case 'ui':
       return [{ type: 'text', text: JSON.stringify(segment.ui) }];
@@ -51,12 +52,17 @@ function toBlocks(segment: ContentSegment): ContentBlock[] {
   }
 }
 
-function toMedia(type: 'image' | 'audio' | 'video', segment: ContentSegment): ContentBlock {
+function toMedia(
+  type: 'image' | 'audio' | 'video' | 'file',
+  segment: ContentSegment,
+): ContentBlock {
   const media = parseMedia(segment);
   const { mimeType } = media;
-  if (media.kind === 'url') return { type: 'resource_link', uri: media.url, name: type, mimeType };
-  if (type !== 'video') return { type, data: media.base64, mimeType };
-  return { type: 'resource', resource: { uri: 'agent:video', blob: media.base64, mimeType } };
+  const { name = type } = segment;
+  if (media.kind === 'url') return { type: 'resource_link', uri: media.url, name, mimeType };
+  if (type === 'image' || type === 'audio') return { type, data: media.base64, mimeType };
+  const uri = `agent:${encodeURIComponent(name)}`;
+  return { type: 'resource', resource: { uri, blob: media.base64, mimeType } };
 }
 
 const EVENT_KEY = 'io.starloom/event';
@@ -88,7 +94,7 @@ export function progressOf(
   };
 }
 
-function toBody(event: AgentEvent): EventBody | undefined {
+export function toBody(event: AgentEvent): EventBody | undefined {
   switch (event.type) {
     case 'STREAM:TEXT':
       return { type: 'token', data: { text: event.data.text } };

@@ -1,11 +1,30 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { FabricError } from '@starloom/core';
-import { definePlugin, defineTool, type ITool, type PluginHost } from '@starloom/sdk';
+import {
+  createTrace,
+  FabricError,
+  type Fields,
+  isObject,
+  ROOT_HOP,
+  silentLog,
+  toMandateHeaders,
+} from '@starloom/core';
+import {
+  type ContentSegment,
+  definePlugin,
+  defineTool,
+  type ITool,
+  type PluginHost,
+  type ToolContext,
+  type ToolOutput,
+} from '@starloom/sdk';
 import { z } from 'zod';
-import { FabricGateway } from './fabric-gateway.ts';
+import { parseJson } from '../../json.ts';
+import { ServerToolSource } from '../../mcp/client/server-tool-source.ts';
+import type { Peer, PeerDescription } from '../../peers/peer.ts';
+import { failure } from '../../reasons.ts';
 
-export const fabricConfigSchema = z.strictObject({
+const fabricConfigSchema = z.strictObject({
   url: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -30,9 +49,18 @@ export default definePlugin({
       key: await readKey(key, host),
       timeoutMs: timeout_ms,
     });
-    return { tools: [agentsTool(gateway), callTool(gateway)], close: () => gateway.close() };
+    const call = callTool(gateway);
+    gateways.set(call, gateway);
+    return { tools: [agentsTool(gateway), call], close: () => gateway.close() };
   },
 });
+
+const gateways = new WeakMap<ITool, FabricGateway>();
+
+/** How to give tasks to agents of the gateway that one of these tools calls, if one does. */
+export function gatewayOf(tools: readonly ITool[]): FabricGateway | undefined {
+  return tools.map((tool) => gateways.get(tool)).find((gateway) => gateway !== undefined);
+}
 
 function agentsTool(gateway: FabricGateway): ITool {
   return defineTool({
@@ -54,7 +82,7 @@ function callTool(gateway: FabricGateway): ITool {
       description: 'Gives a task to another agent and waits for its answer.',
       command: 'call',
       effect: 'act',
-      targets: ['agent_id', 'capability'],
+      targets: ['agent_id', 'capability', 'arguments'],
       timeoutMs: gateway.longestCallMs,
       parameters: z.strictObject({
         agent_id: z.string().min(1).describe('As fabric:agents lists it'),
@@ -82,7 +110,153 @@ async function readKey(
       : await readFile(resolve(folder, name), 'utf8').catch(() => undefined);
   const key = found?.trim();
   if (key || reference === undefined) return key || undefined;
-  throw new FabricError('BAD_INPUT', `The key ${reference} of the fabric plugin is not there`, {
-    details: { reason: 'no_key', reference, fix: 'set the variable, or write the file' },
-  });
+  throw failure('no_key', { reference });
+}
+
+interface FabricGatewayOptions {
+  readonly url: string;
+  readonly key: string | undefined;
+  readonly timeoutMs: number;
+}
+
+type CallOf = Omit<ToolContext, 'sessionId'>;
+
+const SERVER = 'gateway';
+const CLIENT = { name: 'starloom-agent', version: '0.1.0' };
+const DEADLINE_FACTOR = 3;
+const GRACE_MS = 5_000;
+
+/**
+ * A gateway as an agent sees it: an MCP server over HTTP with two tools. Calls carry the trace on, one hop
+ * deeper; failures keep the code the gateway gave them.
+ */
+export class FabricGateway {
+  readonly #options: FabricGatewayOptions;
+  readonly #source: ServerToolSource;
+
+  constructor(options: FabricGatewayOptions) {
+    this.#options = options;
+    const { key } = options;
+    this.#source = this.#open(key === undefined ? {} : { authorization: `Bearer ${key}` });
+  }
+
+  /** A call may fall back to other agents, each within its own time. */
+  get longestCallMs(): number {
+    return DEADLINE_FACTOR * this.#options.timeoutMs + GRACE_MS;
+  }
+
+  agents(filter: Fields, context: ToolContext): Promise<ToolOutput> {
+    return this.#call('fabric.agent.list', filter, context);
+  }
+
+  async call(call: Fields, context: ToolContext): Promise<ToolOutput> {
+    const args = { ...call, timeout_ms: this.#options.timeoutMs, stream: true };
+    return toAnswer(await this.#call('fabric.call', args, context));
+  }
+
+  /**
+   * An agent of the gateway, `<agent>` or `<agent>/<capability>`. It acts for us under a mandate that the gateway
+   * narrows to `tools`, to the calls that are left and to the deadline, where its manifest asks for one; never
+   * with our key.
+   */
+  peer(name: string, { tools }: { readonly tools?: readonly string[] | undefined } = {}): Peer {
+    const [agentId = '', capability] = name.split('/', 2);
+    const describe = async (context: CallOf) =>
+      toDescription(await this.#call('fabric.agent.describe', { agent_id: agentId }, context));
+    return {
+      name,
+      describe: (signal) =>
+        describe({ signal, trace: createTrace(), hop: ROOT_HOP, progress: () => {} }),
+      delegate: async (task, { signal, trace, hop, mandate, deadlineMs, budget, onEvent }) => {
+        const progress = (message: string) => onEvent?.({ type: 'progress', data: { message } });
+        const context = { signal, trace, hop, mandate, progress };
+        const delegated = {
+          ...(tools && { cap: [...tools] }),
+          ...(budget?.steps !== undefined && { calls: budget.steps }),
+          ...(deadlineMs !== undefined && { ms: Math.max(1, Math.floor(deadlineMs)) }),
+        };
+        try {
+          const wanted = task.skill ?? capability ?? onlyCapability(name, await describe(context));
+          const args = {
+            agent_id: agentId,
+            capability: wanted,
+            task: task.text,
+            ...(task.data && { arguments: task.data }),
+            timeout_ms: Math.min(this.#options.timeoutMs, deadlineMs ?? Number.POSITIVE_INFINITY),
+            ...(deadlineMs !== undefined && { deadline_ms: Math.floor(deadlineMs) }),
+            stream: true,
+          };
+          const meta = { 'io.starloom/delegate': delegated };
+          const text = String(toAnswer(await this.#call('fabric.call', args, context, meta)));
+          return { peer: name, status: 'completed', text, artifacts: [] };
+        } catch (thrown) {
+          const error = FabricError.from(signal.aborted ? signal.reason : thrown);
+          if (error.code !== 'INPUT_REQUIRED') return { peer: name, status: 'failed', error };
+          return { peer: name, status: 'asking', question: error.message };
+        }
+      },
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#source.close();
+  }
+
+  /** Under a mandate the agent acts for its caller, with no more rights than that; else for itself. */
+  async #call(
+    tool: string,
+    args: Fields,
+    context: CallOf,
+    meta: Fields = {},
+  ): Promise<ContentSegment[]> {
+    if (context.mandate === undefined) return await this.#source.call(tool, args, context, meta);
+    const source = this.#open(toMandateHeaders(context));
+    try {
+      return await source.call(tool, args, context, meta);
+    } finally {
+      await source.close();
+    }
+  }
+
+  #open(headers: Record<string, string>): ServerToolSource {
+    return new ServerToolSource(
+      {
+        name: SERVER,
+        url: `${this.#options.url.replace(/\/+$/, '')}/mcp?tool_names=dots`,
+        headers,
+        allowed_tools: ['fabric.agent.list', 'fabric.agent.describe', 'fabric.call'],
+      },
+      { folder: '.', client: CLIENT, log: silentLog },
+    );
+  }
+}
+
+function toDescription(segments: readonly ContentSegment[]): PeerDescription {
+  const payload = parseJson(segments[0]?.text ?? '');
+  const agent = isObject(payload) && isObject(payload.agent) ? payload.agent : undefined;
+  if (!agent || !Array.isArray(agent.capabilities)) throw failure('bad_answer');
+  const skills = agent.capabilities.filter(isObject).map(({ name, description }) => ({
+    id: String(name),
+    description: String(description ?? ''),
+  }));
+  return { description: String(agent.description ?? ''), version: String(agent.version), skills };
+}
+
+/** The one that it has, or the one that agents of ours have for tasks. */
+function onlyCapability(to: string, { skills }: PeerDescription): string {
+  const names = skills.map(({ id }) => id);
+  const [only, ...others] = names;
+  if (names.includes('ask')) return 'ask';
+  if (only !== undefined && others.length === 0) return only;
+  throw failure('no_capability', { to, capabilities: names.join(', ') });
+}
+
+/** The answer alone; the log of the gateway says which agent gave it. */
+function toAnswer(segments: ContentSegment[]): ToolOutput {
+  const payload = parseJson(segments[0]?.text ?? '');
+  const result = isObject(payload) && isObject(payload.result) ? payload.result : undefined;
+  if (typeof result?.answer !== 'string') throw failure('bad_answer');
+  const { answer, data } = result;
+  const more = data === undefined ? [] : [JSON.stringify(data, null, 2)];
+  return [answer, ...more].filter((text) => text !== '').join('\n\n');
 }

@@ -3,7 +3,7 @@ import { type FileHandle, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FOLDER, pathOf, type Roots } from '@starloom/wire/files';
 
-export interface Walked {
+interface Walked {
   readonly path: string;
   readonly entry: Dirent;
   /** 1 for what lies in the folder itself. */

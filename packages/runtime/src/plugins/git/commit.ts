@@ -1,9 +1,8 @@
-import { FabricError } from '@starloom/core';
 import { defineTool, type ITool } from '@starloom/sdk';
 import type { Environment } from '@starloom/wire';
 import { z } from 'zod';
-import { type Git, type GitRun, operands, pathsSchema } from './git.ts';
-import { cleaningFilters } from './settings.ts';
+import { failure } from '../../reasons.ts';
+import { cleaningFilters, type Git, type GitRun, operands, pathsSchema } from './git.ts';
 
 export const authorSchema = z.strictObject({ name: z.string().min(1), email: z.string().min(1) });
 type Author = z.infer<typeof authorSchema>;
@@ -40,9 +39,7 @@ async function configuredAuthor(git: Git, run: GitRun): Promise<Author> {
     git.setting('user.email', run),
   ]);
   if (name && email) return { name, email };
-  throw new FabricError('BAD_INPUT', 'Git does not know whose commit this is', {
-    details: { reason: 'no_author', fix: 'set "author" of the git plugin to {name, email}' },
-  });
+  throw failure('no_author');
 }
 
 function identity({ name, email }: Author): Environment {
@@ -58,7 +55,5 @@ function identity({ name, email }: Author): Environment {
 function assertNoFilters(names: readonly string[]): void {
   const filters = cleaningFilters(names);
   if (filters.length === 0) return;
-  throw new FabricError('POLICY_DENIED', 'The repository runs programs on what is committed', {
-    details: { reason: 'filters', filters, fix: 'commit in this repository by hand' },
-  });
+  throw failure('filters', { filters });
 }

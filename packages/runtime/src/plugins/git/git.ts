@@ -4,14 +4,13 @@
 
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
-import { FabricError } from '@starloom/core';
 import { childEnvironment, type Environment } from '@starloom/wire';
 import { isInside } from '@starloom/wire/files';
 import { z } from 'zod';
+import { failure } from '../../reasons.ts';
 import { type ProgramOutput, runProgram } from '../run-program.ts';
-import { disarm, FIXED_SETTINGS, type Setting } from './settings.ts';
 
-export interface GitOptions {
+interface GitOptions {
   /** The top folder of the repository. */
   readonly folder: string;
   readonly timeoutMs: number;
@@ -78,13 +77,7 @@ export class Git {
     if (await stat(join(folder, '.git')).catch(() => undefined)) {
       return await assertRepositoryInside(folder);
     }
-    throw new FabricError('BAD_INPUT', 'There is no git repository here', {
-      details: {
-        reason: 'no_repository',
-        folder,
-        fix: 'set "folder" of the git plugin to its top',
-      },
-    });
+    throw failure('no_repository', { folder });
   }
 }
 
@@ -122,18 +115,10 @@ function definedOf(env: Readonly<Record<string, string | undefined>>): Environme
 
 function assertSucceeded(output: ProgramOutput, [command]: readonly string[]): ProgramOutput {
   const { exit, stderr, stopped } = output;
-  if (stopped === 'timeout') {
-    throw new FabricError('TIMEOUT', `git ${command} took too long`, {
-      details: {
-        reason: 'git_timeout',
-        fix: 'ask for less, or raise timeout_ms of the git plugin',
-      },
-    });
-  }
+  if (stopped === 'timeout') throw failure('git_timeout', { command });
   if (exit.code === 0) return output;
-  throw new FabricError('BAD_INPUT', `git ${command} failed: ${stderr.trim().slice(-2_000)}`, {
-    details: { reason: 'git_failed', exit_code: exit.code },
-  });
+  const said = stderr.trim().slice(-2_000);
+  throw failure('git_failed', { command, said, exit_code: exit.code });
 }
 
 /** A commit, branch, tag or range. Never an option: it does not begin with a dash. */
@@ -167,13 +152,17 @@ async function assertRepositoryInside(folder: string): Promise<void> {
   const repository = await realpath(named === undefined ? own : resolve(folder, named)).catch(
     () => undefined,
   );
-  if (repository === undefined || !isInside(root, repository)) throw repositoryOutside(folder);
+  if (repository === undefined || !isInside(root, repository)) {
+    throw failure('repository_outside', { folder });
+  }
   const common = await pointerIn(join(repository, 'commondir'), '');
   const parts = await readdir(repository, { withFileTypes: true });
   const links = parts.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name);
   for (const place of [...links, ...(common === undefined ? [] : [common])]) {
     const real = await realpath(resolve(repository, place)).catch(() => undefined);
-    if (real === undefined || !isInside(root, real)) throw repositoryOutside(folder);
+    if (real === undefined || !isInside(root, real)) {
+      throw failure('repository_outside', { folder });
+    }
   }
 }
 
@@ -183,12 +172,52 @@ async function pointerIn(file: string, prefix: string): Promise<string | undefin
   return text?.startsWith(prefix) ? text.slice(prefix.length).trim() : undefined;
 }
 
-function repositoryOutside(folder: string): FabricError {
-  return new FabricError('POLICY_DENIED', 'The repository lies outside of its folder', {
-    details: {
-      reason: 'repository_outside',
-      folder,
-      fix: 'set "folder" of the git plugin to the main working tree',
-    },
+/** Name and value of a git setting. */
+export type Setting = readonly [name: string, value: string];
+
+/** Over whatever the repository says. An empty program is none. */
+const FIXED_SETTINGS: readonly Setting[] = [
+  ['core.fsmonitor', 'false'],
+  ['core.hooksPath', '/dev/null'],
+  ['core.pager', 'cat'],
+  ['core.editor', 'false'],
+  ['core.askPass', 'false'],
+  ['core.sshCommand', 'false'],
+  ['core.gitProxy', ''],
+  ['core.attributesFile', '/dev/null'],
+  ['core.quotePath', 'false'],
+  ['credential.helper', ''],
+  ['diff.external', ''],
+  ['diff.submodule', 'short'],
+  ['status.submoduleSummary', 'false'],
+  ['submodule.recurse', 'false'],
+  ['log.showSignature', 'false'],
+  ['commit.gpgSign', 'false'],
+  ['gpg.program', 'false'],
+  ['gc.auto', '0'],
+  ['maintenance.auto', 'false'],
+];
+
+/** Settings in whose name stands a driver of the repository's own choosing. */
+const PROGRAMS =
+  /^(?:filter\..+\.(?:clean|smudge|process)|diff\..+\.(?:command|textconv)|merge\..+\.driver)$/is;
+
+/** What it takes so that none of the programs named in these settings is run. */
+function disarm(names: readonly string[]): Setting[] {
+  return names.flatMap((name): Setting[] => {
+    if (!PROGRAMS.test(name)) return [];
+    const driver = name.slice(0, name.lastIndexOf('.'));
+    const isFilter = /^filter\./i.test(name);
+    return isFilter
+      ? [
+          [name, ''],
+          [`${driver}.required`, 'false'],
+        ]
+      : [[name, '']];
   });
+}
+
+/** Filters that change what is committed; without them a commit would hold something else. */
+export function cleaningFilters(names: readonly string[]): string[] {
+  return names.filter((name) => /^filter\..+\.(?:clean|process)$/is.test(name));
 }

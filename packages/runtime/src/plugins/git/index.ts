@@ -1,13 +1,15 @@
+import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { FabricError } from '@starloom/core';
+import { join, resolve } from 'node:path';
 import { definePlugin } from '@starloom/sdk';
+import { isInside } from '@starloom/wire/files';
 import { z } from 'zod';
+import { failure } from '../../reasons.ts';
 import { authorSchema, commitTool } from './commit.ts';
 import { Git } from './git.ts';
 import { readingTools } from './reading.ts';
 
-export const gitConfigSchema = z.strictObject({
+const gitConfigSchema = z.strictObject({
   folder: z.string().min(1).default('.').describe('The top folder of the repository'),
   read_only: z.boolean().default(false).describe('No commits'),
   author: authorSchema.optional().describe("Whose commits they are; git's user by default"),
@@ -21,7 +23,7 @@ export default definePlugin({
   config: gitConfigSchema,
   async setup({ folder, read_only, author, timeout_ms, max_bytes }, host) {
     const git = new Git({
-      folder: await openFolder(resolve(host.folder, folder)),
+      folder: await followed(await openFolder(resolve(host.folder, folder)), host.workspace),
       timeoutMs: timeout_ms,
       maxBytes: max_bytes,
     });
@@ -30,13 +32,16 @@ export default definePlugin({
   },
 });
 
+/** The repository that an editor has open, where it lies below the folder of the plugin. */
+async function followed(folder: string, workspace: string | undefined): Promise<string> {
+  const open = workspace && (await realpath(workspace).catch(() => undefined));
+  return open && isInside(folder, open) && existsSync(join(open, '.git')) ? open : folder;
+}
+
 async function openFolder(folder: string): Promise<string> {
   try {
     return await realpath(folder);
   } catch (cause) {
-    throw new FabricError('BAD_INPUT', 'The folder of the git plugin is not there', {
-      details: { reason: 'bad_folder', folder, fix: 'set "folder" to the top of a repository' },
-      cause,
-    });
+    throw failure('bad_folder', { folder }, { cause });
   }
 }

@@ -2,16 +2,18 @@
 // again for every redirect, within a time and a size. Answers are text or they are refused.
 
 import { STATUS_CODES } from 'node:http';
+import { pipeline, Readable, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { FabricError, orAborted, socketErrorCode } from '@starloom/core';
 import {
   type AddressGuard,
+  BoundedBody,
   deadlineSignal,
   GuardedHttp,
   type HttpAnswer,
   type HttpHead,
 } from '@starloom/wire';
-import { readText } from './read-text.ts';
-import { nextRequest } from './redirect.ts';
+import { failure } from '../../reasons.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -20,14 +22,14 @@ export interface HttpRequest {
   readonly body?: string | undefined;
 }
 
-export interface HttpCallerOptions {
+interface HttpCallerOptions {
   readonly guard: AddressGuard;
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly maxRedirects: number;
 }
 
-/** Ours to set: they say where a message ends and for whom it is. */
+/** The client sets these itself: they frame and address the message. */
 const REFUSED_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -83,7 +85,9 @@ export class HttpCaller {
       const next = nextRequest(request, head);
       if (!next) return { answer, head, url: request.url };
       answer.leave();
-      if (redirects >= this.#options.maxRedirects) throw tooManyRedirects(redirects);
+      if (redirects >= this.#options.maxRedirects) {
+        throw failure('too_many_redirects', { redirects });
+      }
       request = next;
     }
   }
@@ -113,24 +117,87 @@ function assertHeaders(headers: HttpRequest['headers']): void {
   for (const [name, value] of Object.entries(headers)) {
     const isRefused = REFUSED_HEADERS.has(name.toLowerCase());
     if (!isRefused && !/[\r\n\0]/.test(value)) continue;
-    throw new FabricError('BAD_INPUT', 'This header may not be set', {
-      details: { reason: 'bad_header', header: name, fix: 'leave the header out' },
-    });
+    throw failure('bad_header', { header: name });
   }
 }
 
-function callFailure(error: unknown): FabricError {
-  const failure = FabricError.from(error);
-  const code = socketErrorCode(failure.cause);
-  if (code === undefined) return failure;
-  return new FabricError('UPSTREAM_ERROR', 'The server could not be reached', {
-    details: { reason: 'unreachable', code, fix: 'check the address, or try again later' },
-    cause: error,
-  });
+function callFailure(thrown: unknown): FabricError {
+  const error = FabricError.from(thrown);
+  const code = socketErrorCode(error.cause);
+  return code === undefined ? error : failure('unreachable', { code }, { cause: thrown });
 }
 
-function tooManyRedirects(count: number): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `The server redirects more than ${count} times`, {
-    details: { reason: 'too_many_redirects', fix: 'call the address it leads to' },
-  });
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * What a redirect asks for, or `undefined` when the response is none. Another host is not followed: a
+ * call of it is judged like any other. Headers stay with the origin they were given for, and a body is
+ * sent to no address that the caller did not name.
+ */
+function nextRequest(
+  request: HttpRequest,
+  { status, headers: shown }: HttpHead,
+): HttpRequest | undefined {
+  const location = REDIRECTS.has(status) ? shown.location : undefined;
+  if (location === undefined) return undefined;
+  const from = new URL(request.url);
+  const to = URL.parse(location, request.url);
+  if (to === null) throw failure('bad_redirect');
+  if (from.protocol === 'https:' && to.protocol === 'http:') {
+    throw failure('insecure_redirect');
+  }
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (!isRead && status !== 303) throw failure('redirected_body');
+  if (siteOf(from) !== siteOf(to)) throw failure('redirected_host', { address: to.href });
+  const headers = from.origin === to.origin ? request.headers : {};
+  return { method: isRead ? request.method : 'GET', url: to.href, headers };
+}
+
+function siteOf({ hostname }: URL): string {
+  return hostname.replace(/^www\./, '');
+}
+
+const TEXT = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|javascript|yaml|x-ndjson)\b)/i;
+
+/** The body as text, decompressed; UPSTREAM_ERROR when it is none or larger than `maxBytes`. */
+export async function readText(
+  answer: HttpAnswer,
+  { headers }: HttpHead,
+  maxBytes: number,
+): Promise<string> {
+  const type = headers['content-type'] ?? 'text/plain';
+  if (!TEXT.test(type)) {
+    answer.leave();
+    throw failure('not_text', { content_type: type });
+  }
+  const text = new BoundedBody(maxBytes);
+  for await (const chunk of decoded(answer, headers['content-encoding'])) {
+    if (text.push(chunk)) continue;
+    const error = failure('answer_too_large/http', { limit: maxBytes });
+    answer.abort(error);
+    throw error;
+  }
+  return decoderFor(type).decode(text.toBuffer());
+}
+
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+function decoded(answer: HttpAnswer, encoding = 'identity'): AsyncIterable<Buffer> {
+  const create = DECODERS[encoding.toLowerCase()];
+  if (!create) return answer.body();
+  // A failure before the decoder reaches its reader.
+  return pipeline(Readable.from(answer.body()), create(), () => {});
+}
+
+function decoderFor(type: string): InstanceType<typeof TextDecoder> {
+  const [, charset = 'utf-8'] = /charset="?([\w-]+)/i.exec(type) ?? [];
+  try {
+    return new TextDecoder(charset);
+  } catch {
+    return new TextDecoder();
+  }
 }

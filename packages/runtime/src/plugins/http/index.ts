@@ -3,7 +3,7 @@ import { createAddressGuard } from '@starloom/wire';
 import { z } from 'zod';
 import { HttpCaller } from './http-caller.ts';
 
-export const httpConfigSchema = z.strictObject({
+const httpConfigSchema = z.strictObject({
   allow: z
     .array(z.string().min(1))
     .default([])

@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path';
-import { FabricError, systemClock } from '@starloom/core';
+import { systemClock } from '@starloom/core';
 import { definePlugin, defineTool, type ITool } from '@starloom/sdk';
 import { z } from 'zod';
+import { failure } from '../../reasons.ts';
 import { type Note, Notes, rankNotes } from './notes.ts';
 
-export const memoryConfigSchema = z.strictObject({
+const memoryConfigSchema = z.strictObject({
   path: z.string().min(1).optional().describe("The file; in the agent's state folder by default"),
   max_notes: z.int().positive().default(10_000),
 });
@@ -81,9 +82,7 @@ function forgetTool(notes: Notes): ITool {
     parameters: z.strictObject({ id: z.string().min(1).max(64) }),
     async execute({ id }) {
       if (await notes.forget(id)) return { forgotten: id };
-      throw new FabricError('BAD_INPUT', 'There is no such note', {
-        details: { reason: 'unknown_note', id, fix: 'memory:list shows the ids' },
-      });
+      throw failure('unknown_note', { id });
     },
   });
 }

@@ -5,9 +5,10 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { FabricError } from '@starloom/core';
 import { writeOwnFile } from '@starloom/wire/own-file';
 import { z } from 'zod';
+import { parseJson } from '../../json.ts';
+import { failure } from '../../reasons.ts';
 import { TurnsByKey } from '../turns.ts';
 
 const noteSchema = z.object({
@@ -20,7 +21,7 @@ const forgottenSchema = z.object({ forgotten: z.string() });
 
 export type Note = z.infer<typeof noteSchema>;
 
-export interface NotesOptions {
+interface NotesOptions {
   readonly path: string;
   readonly maxNotes: number;
   readonly now: () => number;
@@ -44,7 +45,9 @@ export class Notes {
   put(text: string, tags: readonly string[]): Promise<Note> {
     return this.#inTurn(async () => {
       const { maxNotes, now } = this.#options;
-      if (this.#notes.size >= maxNotes) throw memoryFull(maxNotes);
+      if (this.#notes.size >= maxNotes) {
+        throw failure('memory_full', { limit: maxNotes });
+      }
       const at = new Date(now()).toISOString();
       const note = { id: randomUUID().slice(0, 8), at, text, tags: [...tags] };
       await this.#append(note);
@@ -91,7 +94,7 @@ export class Notes {
   #read(line: string): void {
     if (line === '') return;
     this.#lines += 1;
-    const value = parseLine(line);
+    const value = parseJson(line);
     const note = noteSchema.safeParse(value);
     const gone = forgottenSchema.safeParse(value);
     if (note.success) this.#notes.set(note.data.id, note.data);
@@ -118,20 +121,6 @@ async function endsTorn(handle: FileHandle): Promise<boolean> {
   if (size === 0) return false;
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
   return buffer.toString() !== '\n';
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
-
-function memoryFull(limit: number): FabricError {
-  return new FabricError('BAD_INPUT', `There are ${limit} notes, and no room for more`, {
-    details: { reason: 'memory_full', limit, fix: 'forget some notes, or raise max_notes' },
-  });
 }
 
 /**

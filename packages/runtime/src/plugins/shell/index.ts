@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 import { definePlugin, defineTool, type ITool } from '@starloom/sdk';
 import { childEnvironment, type Environment } from '@starloom/wire';
+import { isInside } from '@starloom/wire/files';
 import { z } from 'zod';
+import type { EditorAccess, EditorHost } from '../../core/seams.ts';
 import { type ProgramOutput, runProgram } from '../run-program.ts';
 
-export const shellConfigSchema = z.strictObject({
+const shellConfigSchema = z.strictObject({
   folder: z.string().min(1).default('.').describe('Where commands run'),
   approval: z.boolean().default(true).describe('Ask a person before every command'),
   timeout_ms: z.int().positive().max(3_600_000).default(60_000),
@@ -18,13 +20,21 @@ type ShellConfig = z.infer<typeof shellConfigSchema>;
 export default definePlugin({
   name: 'shell',
   config: shellConfigSchema,
-  setup(config, host) {
+  setup(config, host: EditorHost) {
     const env = childEnvironment({ allow: config.env, from: host.env });
-    return { tools: [runTool(config, resolve(host.folder, config.folder), env)] };
+    const folder = resolve(host.folder, config.folder);
+    const { workspace = folder, editor } = host;
+    const cwd = isInside(folder, workspace) ? workspace : folder;
+    return { tools: [runTool(config, cwd, env, editor?.run ?? runProgram)] };
   },
 });
 
-function runTool(config: ShellConfig, cwd: string, env: Environment): ITool {
+function runTool(
+  config: ShellConfig,
+  cwd: string,
+  env: Environment,
+  run: NonNullable<EditorAccess['run']>,
+): ITool {
   const { timeout_ms, max_bytes, approval } = config;
   return defineTool({
     name: 'shell:run',
@@ -38,17 +48,18 @@ function runTool(config: ShellConfig, cwd: string, env: Environment): ITool {
       command: z.string().min(1).max(65_536),
       timeout_ms: z.int().positive().max(timeout_ms).optional().describe('Ended after this time'),
     }),
-    async execute(args, { signal }) {
+    async execute(args, context) {
       const timeoutMs = args.timeout_ms ?? timeout_ms;
-      const output = await runProgram({
+      const program = {
         command: '/bin/sh',
         args: ['-c', 'eval "$1" 2>&1', 'sh', args.command],
         cwd,
         env,
         timeoutMs,
         maxBytes: max_bytes,
-        signal,
-      });
+        signal: context.signal,
+      };
+      const output = await run(program, context);
       return `${withLineEnd(output.stdout)}[${endOf(output, timeoutMs, max_bytes)}]`;
     },
   });

@@ -1,8 +1,9 @@
-import { FabricError, systemClock } from '@starloom/core';
+import { systemClock } from '@starloom/core';
 import { definePlugin, defineTool } from '@starloom/sdk';
 import { z } from 'zod';
+import { failure } from '../../reasons.ts';
 
-export const timeConfigSchema = z.strictObject({
+const timeConfigSchema = z.strictObject({
   zone: z.string().min(1).default('UTC').describe('Such as Europe/Vienna'),
 });
 
@@ -61,9 +62,6 @@ function formatterOf(timeZone: string): Intl.DateTimeFormat {
       timeZoneName: 'longOffset',
     });
   } catch (cause) {
-    throw new FabricError('BAD_INPUT', 'There is no such time zone', {
-      details: { reason: 'bad_zone', zone: timeZone, fix: 'name one such as Europe/Vienna or UTC' },
-      cause,
-    });
+    throw failure('bad_zone', { zone: timeZone }, { cause });
   }
 }

@@ -2,28 +2,28 @@
 // names one. A package exports a factory, `createSomething`; a file may also export a model.
 
 import { randomUUID } from 'node:crypto';
-import { pathToFileURL } from 'node:url';
-import { type ErrorDetails, FabricError } from '@starloom/core';
-import { findModule } from '@starloom/wire';
-import type { AiSdkConfig } from '../config.ts';
+import { importModule } from '../../import-module.ts';
+import { failure } from '../../reasons.ts';
 import type { ModelErrors } from '../model-error.ts';
-import type { ProviderHost } from '../provider-host.ts';
+import type { AiSdkConfig, ProviderHost } from '../provider-host.ts';
 import { isLanguageModel, type LanguageModel } from './language-model.ts';
-import { VENDORS } from './vendors.ts';
 
 export async function loadModel(
   config: AiSdkConfig,
   key: string | undefined,
   { folder }: Pick<ProviderHost, 'folder'>,
-  errors: ModelErrors,
+  fetch: typeof globalThis.fetch,
 ): Promise<LanguageModel> {
-  const exported = await load(config.package, folder);
+  const about = { package: config.package };
+  const exported = await importModule(config.package, folder, (problem, cause) =>
+    failure(problem, about, { cause }),
+  );
   const ready = [exported.model, exported.default].find(isLanguageModel);
   if (ready !== undefined) return ready;
-  const vendor = findFactory(config, exported)(toSettings(config, key, errors));
+  const vendor = findFactory(config, exported)(toSettings(config, key, fetch));
   const model = methodOf(config, vendor)(config.model);
   if (isLanguageModel(model)) return model;
-  throw loadError(config.package, 'no_model', 'use a version of the package for AI SDK 6 or 7');
+  throw failure('no_model', about);
 }
 
 /** The key of the configuration, or of the variable that the vendor itself would read. */
@@ -31,33 +31,7 @@ export function findKey(config: AiSdkConfig, env: ProviderHost['env']): string |
   const variable = VENDORS[config.package]?.keyVariable;
   const key = config.api_key?.reveal() ?? (variable === undefined ? undefined : env[variable]);
   if (key !== undefined || variable === undefined) return key;
-  throw new FabricError('BAD_INPUT', `There is no key for ${config.package}`, {
-    details: {
-      reason: 'missing_key',
-      package: config.package,
-      fix: `set ${variable}, or write "api_key": "env:NAME" into provider of agent.json`,
-    },
-  });
-}
-
-async function load(name: string, folder: string): Promise<Readonly<Record<string, unknown>>> {
-  const path = find(name, folder);
-  if (path === undefined) {
-    throw loadError(name, 'not_found', `run "npm install ${name}" in the folder of agent.json`);
-  }
-  try {
-    return await import(pathToFileURL(path).href);
-  } catch (cause) {
-    throw loadError(name, 'import_failed', 'see in the log why it cannot be loaded', { cause });
-  }
-}
-
-function find(name: string, folder: string): string | undefined {
-  try {
-    return findModule(name, folder);
-  } catch (cause) {
-    throw loadError(name, 'bad_package', 'its package.json leads to no module', { cause });
-  }
+  throw failure('missing_key', { package: config.package, variable });
 }
 
 type Factory = (settings: object) => unknown;
@@ -70,18 +44,17 @@ function findFactory({ package: name, factory }: AiSdkConfig, exported: object):
   const [found] = factories.keys();
   if (found !== undefined && factories.size === 1) return found as Factory;
   const names = [...factories.values()].join(', ');
-  throw found === undefined
-    ? loadError(name, 'no_factory', 'name a package of the AI SDK, or export a model from the file')
-    : loadError(name, 'many_factories', `set provider.factory to one of: ${names}`);
+  if (found === undefined) throw failure('no_factory', { package: name });
+  throw failure('many_factories', { package: name, factories: names });
 }
 
 function isFactory(key: string, value: unknown): boolean {
   return typeof value === 'function' && /^create[A-Z]/.test(key);
 }
 
-function toSettings(config: AiSdkConfig, key: string | undefined, errors: ModelErrors): object {
+function toSettings(config: AiSdkConfig, key: string | undefined, fetch: unknown): object {
   return {
-    fetch: createBoundedFetch(errors),
+    fetch,
     generateId: randomUUID,
     ...VENDORS[config.package]?.settings,
     ...(config.base_url !== undefined && { baseURL: config.base_url }),
@@ -97,17 +70,7 @@ function methodOf(
   const isBearing = (typeof vendor === 'object' && vendor !== null) || typeof vendor === 'function';
   const method: unknown = isBearing ? Reflect.get(vendor, api ?? 'languageModel') : undefined;
   if (typeof method === 'function') return (model) => method.call(vendor, model);
-  throw loadError(name, 'no_api', 'leave provider.api out, or name one that the package has');
-}
-
-function loadError(
-  name: string,
-  reason: string,
-  fix: string,
-  options: { readonly cause?: unknown } = {},
-): FabricError {
-  const details: ErrorDetails = { package: name, reason, fix };
-  return new FabricError('BAD_INPUT', `"${name}" brings no model`, { details, ...options });
+  throw failure('no_api', { package: name });
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -124,7 +87,7 @@ export function createBoundedFetch(
     const counter = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         length += chunk.length;
-        if (length > limit) controller.error(errors.tooLarge(limit));
+        if (length > limit) controller.error(errors.of('answer_too_large', { limit_bytes: limit }));
         else controller.enqueue(chunk);
       },
     });
@@ -132,3 +95,45 @@ export function createBoundedFetch(
     return new Response(response.body.pipeThrough(counter), { status, statusText, headers });
   };
 }
+
+export interface Vendor {
+  /** Where its key stands when the configuration has none. */
+  readonly keyVariable?: string;
+  /** For its factory. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** What its models take beside words, as a rule. */
+  readonly takes?: readonly ('image' | 'audio')[];
+  /** For each call: its `providerOptions`. */
+  readonly options?: VendorOptions;
+  /** Marks the end of what it may keep for the next call: tools and system prompt. */
+  readonly cacheMark?: VendorOptions;
+  /** Names what it may keep, so that calls with the same tools find it again. */
+  readonly cacheKey?: (key: string) => VendorOptions;
+  /** Keeps them under an id that it gives. */
+  readonly cachesById?: boolean;
+}
+
+/** By the name of the vendor. */
+type VendorOptions = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** What packages want beyond the common; others need no row. */
+export const VENDORS: Readonly<Record<string, Vendor>> = {
+  '@ai-sdk/anthropic': {
+    keyVariable: 'ANTHROPIC_API_KEY',
+    takes: ['image'],
+    cacheMark: { anthropic: { cacheControl: { type: 'ephemeral' } } },
+  },
+  '@ai-sdk/google': {
+    keyVariable: 'GOOGLE_GENERATIVE_AI_API_KEY',
+    takes: ['image', 'audio'],
+    cachesById: true,
+  },
+  // The conversation is ours to keep: nothing is stored at the vendor's, and nothing refers to it.
+  '@ai-sdk/openai': {
+    keyVariable: 'OPENAI_API_KEY',
+    takes: ['image'],
+    options: { openai: { store: false } },
+    cacheKey: (promptCacheKey) => ({ openai: { promptCacheKey } }),
+  },
+  '@ai-sdk/openai-compatible': { settings: { name: 'openai-compatible', includeUsage: true } },
+};

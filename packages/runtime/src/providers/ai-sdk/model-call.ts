@@ -3,11 +3,10 @@
 import { createHash } from 'node:crypto';
 import type { ContentSegment, ITool } from '@starloom/sdk';
 import { type Media, parseMedia } from '../../core/media.ts';
-import { isMedia, type PromptMessage, type PromptResult } from '../to-messages.ts';
-import type { Prompt } from '../to-prompt.ts';
+import { isMedia, type Prompt, type PromptMessage, type PromptResult } from '../to-prompt.ts';
 import type { ToolNames } from '../tool-names.ts';
 import type { LanguageModel, ModelCall, UrlPatterns } from './language-model.ts';
-import type { Vendor } from './vendors.ts';
+import type { Vendor } from './load-model.ts';
 
 export interface ModelCallOptions {
   readonly names: ToolNames;

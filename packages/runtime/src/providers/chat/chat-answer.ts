@@ -2,13 +2,13 @@
 // leave out, repeat or misplace. What is missing is made up or left away; only what cannot be meant
 // as an answer is an error.
 
+import { randomUUID } from 'node:crypto';
 import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment, FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
 import { fromUrl } from '../../core/media.ts';
-import { numberOf, textOf } from '../json.ts';
+import { definedCounts, numberOf, parseArguments, textOf } from '../../json.ts';
 import type { ModelErrors } from '../model-error.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { ChatCalls } from './chat-calls.ts';
 import { METADATA_KEY } from './chat-request.ts';
 
 export class ChatAnswer {
@@ -47,7 +47,7 @@ export class ChatAnswer {
   /** What is left when nothing more comes. `isWhole`: the answer was not a stream. */
   *end({ isWhole }: { readonly isWhole: boolean }): Generator<ProviderEvent> {
     if (!this.#hasChoice) throw this.#errors.unreadable('');
-    if (!isWhole && !this.#isOver && this.#reason === undefined) throw this.#errors.cutOff();
+    if (!isWhole && !this.#isOver && this.#reason === undefined) throw this.#errors.of('cut_off');
     yield* this.#endReasoning();
     const calls = this.#calls.segments();
     for (const segment of calls) yield { type: 'segment', segment };
@@ -113,14 +113,13 @@ function readUsage(usage: unknown): ResponseMetadata {
   if (!isObject(usage)) return {};
   const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
   const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
-  const counts = {
+  const counts = definedCounts({
     inputTokens: numberOf(usage.prompt_tokens),
     outputTokens: numberOf(usage.completion_tokens),
     cacheReadTokens: numberOf(input.cached_tokens),
     reasoningTokens: numberOf(output.reasoning_tokens),
-  };
-  const known = Object.entries(counts).filter(([, count]) => count !== undefined);
-  return { usage: Object.fromEntries(known) };
+  });
+  return { usage: counts };
 }
 
 /**
@@ -173,4 +172,77 @@ function readAudio(audio: unknown): ProviderEvent[] {
 
 function toEvent(segment: ContentSegment): ProviderEvent {
   return { type: 'segment', segment };
+}
+
+interface Call {
+  readonly index: number | undefined;
+  id: string;
+  name: string;
+  args: string;
+  /** Some services give the arguments as an object. */
+  given?: unknown;
+  extra?: unknown;
+}
+
+/**
+ * The tool calls of an answer, joined from fragments. A fragment belongs to the call of its index;
+ * where services leave the index out, or give all calls the same, a new id begins a new call.
+ */
+class ChatCalls {
+  readonly #names: ToolNames;
+  readonly #calls: Call[] = [];
+
+  constructor(names: ToolNames) {
+    this.#names = names;
+  }
+
+  push(fragments: unknown): void {
+    if (!Array.isArray(fragments)) return;
+    for (const fragment of fragments.filter(isObject)) this.#add(fragment);
+  }
+
+  segments(): ContentSegment[] {
+    return this.#calls
+      .filter(({ name }) => name !== '')
+      .map(({ id, name, args, given, extra }) => ({
+        type: 'tool_call',
+        toolCall: {
+          id: id === '' ? randomUUID() : id,
+          name: this.#names.fromWire(name),
+          args: given ?? parseArguments(args),
+        },
+        ...(extra !== undefined && {
+          providerMetadata: { [METADATA_KEY]: { extra_content: extra } },
+        }),
+      }));
+  }
+
+  #add(fragment: Readonly<Fields>): void {
+    const tool = isObject(fragment.function) ? fragment.function : {};
+    const call = this.#find(fragment, textOf(tool.name)) ?? this.#begin(fragment);
+    if (call.id === '') call.id = textOf(fragment.id) ?? '';
+    if (call.name === '') call.name = textOf(tool.name) ?? '';
+    if (typeof tool.arguments === 'string') call.args += tool.arguments;
+    else if (isObject(tool.arguments)) call.given = tool.arguments;
+    if (fragment.extra_content !== undefined) call.extra = fragment.extra_content;
+  }
+
+  #find(fragment: Readonly<Fields>, name: string | undefined): Call | undefined {
+    const index = numberOf(fragment.index);
+    const id = textOf(fragment.id) ?? '';
+    const call =
+      index === undefined
+        ? this.#calls.at(-1)
+        : this.#calls.findLast((other) => other.index === index);
+    if (call === undefined) return undefined;
+    const isOther = id !== '' && call.id !== '' && call.id !== id;
+    const isNext = index === undefined && id === '' && name !== undefined && name !== '';
+    return isOther || isNext ? undefined : call;
+  }
+
+  #begin(fragment: Readonly<Fields>): Call {
+    const call: Call = { index: numberOf(fragment.index), id: '', name: '', args: '' };
+    this.#calls.push(call);
+    return call;
+  }
 }

@@ -3,11 +3,10 @@
 
 import type { ContentSegment, ITool } from '@starloom/sdk';
 import { parseMedia } from '../../core/media.ts';
-import { isMedia, type PromptMessage, type PromptResult } from '../to-messages.ts';
-import type { Prompt } from '../to-prompt.ts';
+import { isMedia, type Prompt, type PromptMessage, type PromptResult } from '../to-prompt.ts';
 import type { ToolNames } from '../tool-names.ts';
 
-export interface ChatRequestOptions {
+interface ChatRequestOptions {
   readonly model: string;
   readonly stream: boolean;
   readonly temperature?: number | undefined;

@@ -1,0 +1,240 @@
+// The agent as A2A server over HTTP: its card, JSON-RPC at the root and REST below it. The card is public, since
+// it says how to authenticate; for everything else the caller must have a key where the agent has one.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { a2aError, CARD_PATH, LEGACY, toA2aRefusal } from '@starloom/a2a';
+import {
+  A2aFace,
+  assertVersion,
+  CardServer,
+  type CardSigner,
+  PushNotifications,
+  requestedVersion,
+  serveJsonRpc,
+  serveRest,
+} from '@starloom/a2a/tasks';
+import {
+  type Clock,
+  FabricError,
+  isLoopback,
+  isObject,
+  type Log,
+  type Trace,
+} from '@starloom/core';
+import type { Authenticator } from '@starloom/identity';
+import {
+  type AddressGuard,
+  createBrowserGuard,
+  jsonExcess,
+  settlesWithin,
+  writeRefusal,
+} from '@starloom/wire';
+import type { ExposedTools } from '../core/exposed-tools.ts';
+import { answerTrace } from '../guard.ts';
+import { type HttpFace, listen } from '../mcp/server/serve-http.ts';
+import { failure } from '../reasons.ts';
+import type { AgentTasks } from './agent-tasks.ts';
+import { type CardFacts, toCard } from './card.ts';
+
+export interface A2aHttpOptions {
+  readonly about: Pick<CardFacts, 'name' | 'version' | 'description' | 'versions'>;
+  readonly agentId: string;
+  readonly tools: ExposedTools;
+  readonly tasks: AgentTasks;
+  readonly sign: CardSigner;
+  /** Of the addresses that push notifications go to. */
+  readonly webhooks: AddressGuard;
+  readonly host?: string | undefined;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly publicUrl?: string | undefined;
+  /** Absent: callers of this machine need no key. */
+  readonly authenticator?: Authenticator | undefined;
+  readonly needsKey: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const MAX_BODY_BYTES = 4_194_304;
+const JSON_LIMITS = { depth: 64, nodes: 200_000 };
+const MAX_DUE = 10_000;
+const TAKE_OVER_MS = 10_000;
+const CUT_MS = 500;
+const ANONYMOUS = { id: 'anonymous' };
+const INVALID_REQUEST = -32_600;
+const JSON_TYPE = /^application\/(?:a2a\+)?json\s*(?:;|$)/i;
+const RPC_CHECKS = { assertMessage, idOf };
+
+/** BAD_INPUT when the port is taken, or when others could call without a key. */
+export async function openA2aHttp(options: A2aHttpOptions): Promise<HttpFace> {
+  const { host = '127.0.0.1', port, authenticator, tasks } = options;
+  if (!authenticator && !isLoopback(host)) throw failure('no_keys', { host });
+  const served = new A2aListener(options, host);
+  const server = createServer(
+    { headersTimeout: 15_000, requestTimeout: 30_000 },
+    (request, response) => void served.serve(request, response),
+  );
+  const url = await listen(server, host, port);
+  tasks.start();
+  served.start();
+  return { url, close: () => close(server, served, tasks) };
+}
+
+async function close(server: Server, served: A2aListener, tasks: AgentTasks): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  await served.close();
+  await tasks.close();
+  await settlesWithin(closed, CUT_MS);
+  server.closeAllConnections();
+  await closed;
+}
+
+class A2aListener {
+  readonly #options: A2aHttpOptions;
+  readonly #push: PushNotifications;
+  readonly #cards = new CardServer();
+  readonly #assertSameSite: ReturnType<typeof createBrowserGuard>;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: A2aHttpOptions, host: string) {
+    const { tasks, webhooks: guard, log, clock, publicUrl } = options;
+    this.#options = options;
+    this.#push = new PushNotifications({ jobs: tasks, guard, log, clock });
+    const names = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
+    this.#assertSameSite = createBrowserGuard(host, names);
+  }
+
+  /** Goes on with webhooks of tasks that an earlier start left behind. */
+  start(): void {
+    const { engine } = this.#options.tasks;
+    const takeOver = async () => {
+      const due = await engine.listDue(MAX_DUE).catch(() => []);
+      if (due.length > 0) await this.#push.takeOver(due);
+    };
+    this.#timer = setInterval(() => void takeOver(), TAKE_OVER_MS).unref();
+    void takeOver();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#push.close();
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = URL.parse(request.url ?? '/', 'http://agent');
+    const path = url?.pathname.replace(/\/+$/, '') ?? '';
+    const trace = answerTrace({ headers: request.headers });
+    let id: string | number | null = null;
+    try {
+      this.#assertSameSite(request.headers);
+      if (!url) throw failure('not_found/path');
+      const version = requestedVersion(request, url);
+      const face = await this.#face(request, response, { path, version });
+      if (path === CARD_PATH) {
+        if (!/^(?:GET|HEAD)$/.test(request.method ?? '')) throw failure('not_found/path');
+        const card = await face.getAgentCard();
+        const isHybrid = version === LEGACY && this.#options.about.versions.includes(LEGACY);
+        return await this.#cards.serve({ request, response }, card, isHybrid);
+      }
+      assertVersion(version, this.#options.about.versions);
+      const body = await readBody(request);
+      id = idOf(body);
+      const exchange = { request, response, url, body, seen: UNSEEN, detach: () => {} };
+      if (path !== '') return await serveRest({ exchange, face, path, trace });
+      if (request.method !== 'POST') throw failure('not_found/path');
+      const isLegacy = version === LEGACY;
+      const checks = RPC_CHECKS;
+      await serveJsonRpc({ exchange, face, version, isLegacy, trace, checks });
+    } catch (error) {
+      this.#refuse(response, error, id, path, trace);
+    }
+  }
+
+  async #face(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { path, version }: { readonly path: string; readonly version: string },
+  ): Promise<A2aFace> {
+    const { tasks, tools, about, agentId, publicUrl, needsKey, sign } = this.#options;
+    const { headers } = request;
+    const owner = path === CARD_PATH ? ANONYMOUS : await this.#authenticate(request);
+    const left = new AbortController();
+    response.once('close', () => left.abort(failure('client_gone')));
+    const base = publicUrl?.replace(/\/+$/, '') ?? `http://${headers.host}`;
+    return new A2aFace(
+      { jobs: tasks, push: this.#push },
+      {
+        owner,
+        signal: left.signal,
+        isLegacy: version === LEGACY,
+        agentId,
+        card: (isExtended) => sign(toCard(tools.list(), { ...about, base, needsKey }, isExtended)),
+        awaitSkills: async () => {},
+        begin: (task) => tasks.begin(task, owner, headers),
+      },
+    );
+  }
+
+  async #authenticate({ headersDistinct: headers, url }: IncomingMessage) {
+    const { authenticator } = this.#options;
+    return (await authenticator?.authenticate({ transport: 'http', headers, url })) ?? ANONYMOUS;
+  }
+
+  #refuse(
+    response: ServerResponse,
+    error: unknown,
+    id: string | number | null,
+    path: string,
+    trace: Trace,
+  ): void {
+    const { code, details } = FabricError.from(error);
+    this.#options.log.debug({ ...trace, code, reason: details.reason }, 'a2a: refused');
+    writeRefusal(response, toA2aRefusal(error, id, path === '' ? 'json-rpc' : 'rest', trace));
+  }
+}
+
+const UNSEEN = { isFor: () => {}, fail: () => {}, answeredWith: () => {} };
+
+/** The JSON of a POST; `undefined` for a request without a body. */
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  if (request.method !== 'POST') return undefined;
+  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = request.headers;
+  if (encoding.toLowerCase() !== 'identity') throw failure('content_encoding');
+  if (type !== undefined && !JSON_TYPE.test(type)) {
+    throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'The content type must be application/json');
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) throw failure('body_too_large', { limit: MAX_BODY_BYTES });
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  return text.trim() === '' ? undefined : parseBody(text);
+}
+
+function parseBody(text: string): unknown {
+  if (jsonExcess(text, JSON_LIMITS)) throw failure('bad_body');
+  try {
+    return JSON.parse(text, (key, value) => {
+      if (key === '__proto__') throw failure('bad_body');
+      return value;
+    });
+  } catch (error) {
+    throw FabricError.is(error) ? error : failure('not_json');
+  }
+}
+
+function assertMessage(body: unknown): void {
+  const { jsonrpc, method, id } = Object(body) as Record<string, unknown>;
+  const isCalled = isObject(body) && jsonrpc === '2.0' && typeof method === 'string';
+  if (isCalled && id !== undefined && (id === null || idOf(body) !== null)) return;
+  throw failure('not_a_request', { rpc_code: INVALID_REQUEST });
+}
+
+function idOf(body: unknown): string | number | null {
+  const { id } = Object(body) as { id?: unknown };
+  return typeof id === 'string' || (typeof id === 'number' && Number.isSafeInteger(id)) ? id : null;
+}

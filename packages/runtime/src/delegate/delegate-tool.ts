@@ -1,0 +1,190 @@
+// One call for every task that goes to someone else: a helper of this agent, an A2A agent, an agent of the
+// gateway. The one that takes it gets no more tools, trust and budget than its caller has left. What comes back is
+// untrusted data.
+
+import { type Clock, FabricError, nextHop } from '@starloom/core';
+import { type ContentSegment, defineTool, type ITool, type ToolOutput } from '@starloom/sdk';
+import { z } from 'zod';
+import type { HelperEntry } from '../config/agent-file.ts';
+import type { DelegateKind } from '../core/event-bus.ts';
+import { CALL, type CoreContext, type CoreTool, FOR_CALL } from '../core/seams.ts';
+import type { AgentGuard } from '../guard.ts';
+import type { Budget, Peer, PeerOutcome } from '../peers/peer.ts';
+import { failure } from '../reasons.ts';
+import { type HelperTeam, type HelperWork, leastOf } from './helper-team.ts';
+
+export const DELEGATE = 'agent:delegate';
+
+const MAX_TASK_CHARACTERS = 100_000;
+/** The turn has its own deadline. */
+const LONGEST_MS = 86_400_000;
+
+const delegateSchema = z.strictObject({
+  to: z.string().min(1).max(200).describe('Who takes the task'),
+  task: z.string().min(1).max(MAX_TASK_CHARACTERS).describe('All that it needs to know'),
+  tools: z.array(z.string().min(1)).max(64).optional().describe('Only these of its tools'),
+  budget: z
+    .strictObject({
+      steps: z.int().min(1).optional().describe('Questions to its model'),
+      tokens: z.int().min(1).optional(),
+      seconds: z.number().positive().optional(),
+      money: z.number().positive().optional(),
+    })
+    .optional()
+    .describe('What it may use; never more than is left'),
+  deadline: z.number().positive().max(86_400).optional().describe('In seconds from now'),
+});
+
+type Delegated = z.output<typeof delegateSchema>;
+
+/** What the tool makes of a task for a peer: the port says the rest. */
+export interface GatewayTask {
+  /** Capabilities that the agent may use for us; absent: what its manifest allows. */
+  readonly tools?: readonly string[] | undefined;
+}
+
+export interface DelegationOptions {
+  readonly helpers: readonly HelperEntry[];
+  readonly team: HelperTeam;
+  readonly peers: ReadonlyMap<string, Peer>;
+  /** The agent of the gateway by this name, where the agent knows a gateway. */
+  readonly gateway?: ((name: string, task: GatewayTask) => Peer) | undefined;
+  readonly guard: AgentGuard;
+  readonly clock: Clock;
+}
+
+/** `undefined` for an agent that has no one to delegate to. */
+export function createDelegation(options: DelegationOptions): ITool | undefined {
+  const { helpers, team, peers, gateway, guard, clock } = options;
+  if (helpers.length + peers.size === 0 && !gateway) return undefined;
+
+  const kindOf = (to: string): DelegateKind => {
+    const helper = helpers.find(({ name }) => name === to);
+    if (helper) return helper.process ? 'process' : 'helper';
+    if (peers.has(to)) return 'peer';
+    if (gateway) return 'gateway';
+    const known = [...helpers.map(({ name }) => name), ...peers.keys()].join(', ');
+    throw failure('no_such_helper', { to, known });
+  };
+
+  const tool: CoreTool = {
+    ...defineTool({
+      name: DELEGATE,
+      description: `Gives a task to another agent and returns its result. ${describe(options)}`,
+      command: 'delegate',
+      effect: 'act',
+      targets: ['to'],
+      timeoutMs: LONGEST_MS,
+      parameters: delegateSchema,
+      execute: (given, context) => delegate(given, context as CoreContext),
+    }),
+    // What a helper does is judged call by call, in the context of its caller; what leaves is judged here.
+    [FOR_CALL]: ({ to }) =>
+      helpers.some(({ name }) => name === to)
+        ? { ...tool, effect: 'read', source: `helper:${to}` }
+        : { ...tool, source: `peer:${to}` },
+  };
+
+  async function delegate(given: Delegated, context: CoreContext): Promise<ToolOutput> {
+    const { request, emit } = context[CALL];
+    const { to } = given;
+    const kind = kindOf(to);
+    const call = request.call.id;
+    const started = clock.monotonic();
+    const end = (facts: object) =>
+      emit('EXEC:RETURNED', { call, to, kind, ms: clock.monotonic() - started, ...facts });
+    try {
+      const { output, ...cost } = await (kind === 'helper' || kind === 'process'
+        ? askHelper(given, context)
+        : askPeer(given, context, kind));
+      end(cost);
+      return output;
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      end({ code: error.code });
+      throw error;
+    }
+  }
+
+  async function askHelper(given: Delegated, context: CoreContext) {
+    const { request, emit } = context[CALL];
+    const { signal, trace, hop } = context;
+    const helper = helpers.find(({ name }) => name === given.to) as HelperEntry;
+    const tools = team.toolsOf(helper, request.allowed, given.tools);
+    using place = guard.descend({ trace, hop }, helper.name);
+    emit('EXEC:DELEGATED', {
+      call: request.call.id,
+      to: helper.name,
+      kind: kindOf(helper.name),
+      hop: place.hop,
+      tools: [...tools],
+    });
+    const work: HelperWork = {
+      ...{ helper, task: given.task, tools, request, emit, signal, trace, hop: place.hop },
+      budget: leastOf(given.budget, { seconds: given.deadline }),
+    };
+    const { segments, steps, usage } = await team.run(work);
+    return { output: toOutput(segments), steps, usage: { ...usage } };
+  }
+
+  async function askPeer(given: Delegated, context: CoreContext, kind: DelegateKind) {
+    const { request, emit } = context[CALL];
+    const { signal, trace, hop, mandate } = context;
+    const { to, task, tools } = given;
+    const left = request.budget?.left;
+    const money = left?.money?.limit;
+    const budget = leastOf(given.budget, { seconds: given.deadline }, left && { ...left, money });
+    const peer = peers.get(to) ?? gateway?.(to, { tools });
+    if (!peer) throw failure('no_such_helper', { to, known: '' });
+    const place = { depth: hop.depth, chain: [...hop.chain] };
+    guard.assertMayCall({ trace, hop });
+    const named = { call: request.call.id, to, kind };
+    emit('EXEC:DELEGATED', { ...named, hop: nextHop(place), tools: [...(tools ?? [])] });
+    const outcome = await peer.delegate(
+      { text: task },
+      {
+        ...{ signal, mandate, budget },
+        trace: { ...trace, parent_span_id: null },
+        hop: place,
+        deadlineMs: budget.seconds === undefined ? undefined : budget.seconds * 1000,
+        onEvent: (event) => {
+          if (event.type === 'progress') context.progress(event.data.message ?? to);
+        },
+      },
+    );
+    return fromPeer(outcome);
+  }
+
+  return tool;
+}
+
+function describe({ helpers, peers, gateway }: DelegationOptions): string {
+  const named = [
+    ...helpers.map(({ name, description }) => `${name}: ${description}`),
+    ...[...peers.keys()].map((name) => `${name}: an agent elsewhere`),
+  ];
+  const others = gateway
+    ? ['any agent that fabric:agents lists, as <agent> or <agent>/<capability>']
+    : [];
+  return `It can be ${[...named, ...others].join('; ')}.`;
+}
+
+/** For the reader: what was said and shown, not what was thought. */
+function toOutput(segments: readonly ContentSegment[]): ContentSegment[] {
+  const shown = segments.filter(({ type }) => type !== 'reasoning' && type !== 'tool_call');
+  return shown.length > 0 ? shown : [{ type: 'text', text: 'It gave no answer.' }];
+}
+
+function fromPeer(outcome: PeerOutcome): { output: ToolOutput; usage?: Budget & object } {
+  if (outcome.status === 'failed') throw outcome.error;
+  if (outcome.status === 'asking') {
+    throw failure('helper_asks', { to: outcome.peer, question: outcome.question });
+  }
+  const { text, data, artifacts, usage } = outcome;
+  const more = data === undefined ? [] : [JSON.stringify(data, null, 2)];
+  const files = artifacts.map(
+    ({ name, mediaType, text: words, uri }) => `[${name} (${mediaType})]\n${words ?? uri ?? ''}`,
+  );
+  const output = [text, ...more, ...files].filter((part) => part !== '').join('\n\n');
+  return { output, ...(usage && { usage }) };
+}

@@ -1,0 +1,83 @@
+// Another agent that takes tasks: an A2A agent, or an agent behind the gateway. Whatever it answers is
+// data of another party: the caller labels it untrusted and never follows it.
+
+import type { Attachment, EventBody, FabricError, Fields, Hop, Trace } from '@starloom/core';
+
+export interface Peer {
+  /** Of `agent.toml`, or its agent id at the gateway. */
+  readonly name: string;
+  /** Asks the peer what it can do. Throws a FabricError when it cannot be reached or understood. */
+  describe(signal: AbortSignal): Promise<PeerDescription>;
+  /**
+   * Gives the peer a task and waits for its end. Never rejects: what goes wrong is an outcome. When the
+   * signal aborts or the deadline passes, the peer is asked to cancel the task.
+   */
+  delegate(task: PeerTask, options: DelegateOptions): Promise<PeerOutcome>;
+}
+
+export interface PeerDescription {
+  readonly description: string;
+  readonly version: string;
+  readonly skills: readonly { readonly id: string; readonly description: string }[];
+}
+
+export interface PeerTask {
+  /** What the peer is asked, in words. */
+  readonly text: string;
+  /** One of the skills of the peer; absent: its only one, or the peer decides. */
+  readonly skill?: string | undefined;
+  /** For peers that take structured input. */
+  readonly data?: Fields | undefined;
+  readonly attachments?: readonly Attachment[] | undefined;
+  /** `task` of an earlier outcome: goes on with that task, whose question `text` answers. */
+  readonly resume?: string | undefined;
+}
+
+export interface DelegateOptions {
+  readonly signal: AbortSignal;
+  /** Of the call that delegates. The peer's call is one hop deeper. */
+  readonly trace: Trace;
+  readonly hop: Hop;
+  /** Milliseconds that the peer has. */
+  readonly deadlineMs?: number | undefined;
+  /** What the peer may use; it travels with the task. */
+  readonly budget?: Budget | undefined;
+  readonly mandate?: string | undefined;
+  /** What the peer says while it works: tokens, progress, artifacts. Must not throw. */
+  readonly onEvent?: ((event: EventBody) => void) | undefined;
+}
+
+/** What is left of the limits of a turn; absent fields are not limited. */
+export interface Budget {
+  readonly steps?: number | undefined;
+  readonly tokens?: number | undefined;
+  readonly seconds?: number | undefined;
+  readonly money?: number | undefined;
+}
+
+export type PeerOutcome = {
+  readonly peer: string;
+  /** Names the task for `resume`; absent where the peer keeps none. */
+  readonly task?: string | undefined;
+} & (
+  | {
+      readonly status: 'completed';
+      readonly text: string;
+      readonly data?: unknown;
+      readonly artifacts: readonly PeerArtifact[];
+      /** What the peer says that it used. */
+      readonly usage?: Fields | undefined;
+    }
+  | { readonly status: 'asking'; readonly question: string }
+  | { readonly status: 'failed'; readonly error: FabricError }
+);
+
+/** A file or document that the peer made. */
+export interface PeerArtifact {
+  readonly name: string;
+  readonly mediaType: string;
+  readonly text?: string | undefined;
+  /** Bytes, base64. */
+  readonly data?: string | undefined;
+  readonly uri?: string | undefined;
+}
