@@ -13,6 +13,8 @@ export interface AgentCard<Input = unknown> {
   readonly input: z.ZodType<Input>;
   /** Shape of the `data` in the last event. */
   readonly output: z.ZodObject;
+  /** How long one attempt usually may take. */
+  readonly timeoutMs?: number;
 }
 
 export interface SampleAgent<Input = unknown> extends AgentCard<Input> {

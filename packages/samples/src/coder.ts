@@ -1,16 +1,15 @@
-// The coder reports on a source: how long it is, what it is made of, where it is hard to follow.
-// It reads files of one folder only, and says so with a tool call like any agent that uses tools.
+// The coder reports on a source without running it: its lines, functions, imports and TODOs. It reads
+// files of one folder only, and says so with a tool call like any agent that uses tools.
 
-import { isUtf8 } from 'node:buffer';
-import { constants } from 'node:fs';
-import { open, realpath } from 'node:fs/promises';
-import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { type EventBody, FabricError } from '@starloom/core';
+import { Roots, readText } from '@starloom/wire/files';
 import { z } from 'zod';
 import { final, progress, type SampleAgent, speak } from './agent.ts';
-import { describeReport, reportSchema, reportSource } from './coder-report.ts';
+import { several } from './text.ts';
 
 export const MAX_SOURCE_BYTES = 524_288;
+const MAX_LISTED = 100;
+const MAX_LINE = 200;
 
 const inputSchema = z.object({
   path: z.string().min(1).max(4096).optional().describe('A file in the working folder'),
@@ -20,25 +19,36 @@ const inputSchema = z.object({
 
 type Input = z.infer<typeof inputSchema>;
 
+const count = z.int().nonnegative();
+const functionSchema = z.object({ name: z.string(), line: count, lines: count });
+
+export const reportSchema = z.object({
+  language: z.string(),
+  lines: z.object({ total: count, code: count, comment: count, blank: count }),
+  imports: z.array(z.string()),
+  functions: z.object({ total: count, list: z.array(functionSchema) }),
+  longest: functionSchema.nullable(),
+  todos: z.array(z.object({ line: count, text: z.string() })),
+});
+
+type SourceReport = z.infer<typeof reportSchema>;
+
 export function createCoder(folder: string): SampleAgent<Input> {
   return {
     id: 'coder',
     capability: 'code',
-    description: 'Reports on a source file: lines, functions, imports, TODOs, complexity',
+    description: 'Reports on a source file: lines, functions, imports, TODOs',
     input: inputSchema,
     output: reportSchema,
 
     async *work(input): AsyncGenerator<EventBody> {
-      const { path, source: given } = whatToRead(input);
+      const { path, source: given = '' } = toSubject(input);
       yield progress(0, path === undefined ? 'Reading the source' : `Reading ${path}`);
-      const source = path === undefined ? (given ?? '') : yield* readWithTool(folder, path);
-
-      yield progress(40, 'Looking for functions');
+      const source = path === undefined ? given : yield* readWithTool(folder, path);
+      yield progress(50, 'Writing the report');
       const report = reportSource(source, path);
-      yield progress(80, 'Writing the report');
       const answer = describeReport(report, path);
       yield* speak(answer);
-
       yield progress(100, 'Done');
       yield final(answer, report);
     },
@@ -48,17 +58,17 @@ export function createCoder(folder: string): SampleAgent<Input> {
 async function* readWithTool(folder: string, path: string): AsyncGenerator<EventBody, string> {
   const call = { id: 'read-1', name: 'read_file', args: { path } };
   yield { type: 'tool_call', data: { ...call, phase: 'start' } };
-  const source = await readSource(folder, path);
-  const result = { bytes: Buffer.byteLength(source) };
+  const { text } = await readText(await Roots.open([folder], '.'), path, MAX_SOURCE_BYTES);
+  const result = { bytes: Buffer.byteLength(text) };
   yield { type: 'tool_call', data: { ...call, phase: 'end', result } };
-  return source;
+  return text;
 }
 
 /** A task of one line that ends like a file name means that file. */
-function whatToRead({ path, source, task }: Input): Pick<Input, 'path' | 'source'> {
+function toSubject({ path, source, task = '' }: Input): Pick<Input, 'path' | 'source'> {
   if (path !== undefined) return { path };
   if (source !== undefined) return { source };
-  if (task === undefined || task.trim() === '') {
+  if (task.trim() === '') {
     throw new FabricError('BAD_INPUT', 'There is nothing to report on', {
       details: { reason: 'no_source', fix: 'give "path" or "source"' },
     });
@@ -67,51 +77,98 @@ function whatToRead({ path, source, task }: Input): Pick<Input, 'path' | 'source
   return named !== undefined && !task.trim().includes('\n') ? { path: named } : { source: task };
 }
 
-/**
- * Reads one source file inside a folder and nothing outside it, whatever the path says and wherever a
- * link points: regular files of a bounded size that hold text. Throws BAD_INPUT, with `details.reason`.
- */
-export async function readSource(folder: string, path: string): Promise<string> {
-  const root = await realpath(folder);
-  const wanted = resolve(root, path);
-  if (path.includes('\0') || !isInside(root, wanted)) throw refuse('outside_folder', path);
-  const real = await realpath(wanted).catch(() => undefined);
-  if (real === undefined) throw refuse('not_found', path);
-  if (!isInside(root, real)) throw refuse('outside_folder', path);
-  return readText(real, path);
+interface Language {
+  readonly name: string;
+  /** Of file names. */
+  readonly endings: RegExp;
+  readonly comment: RegExp;
+  /** Finds the name of a function in the line that it begins with. */
+  readonly function: RegExp;
+  readonly imports: RegExp;
 }
 
-const FIXES = {
-  outside_folder: 'name a file inside the folder the agent was started in',
-  not_found: 'name a file that exists',
-  not_a_file: 'name a regular file that may be read',
-  too_large: `name a file of at most ${MAX_SOURCE_BYTES} bytes`,
-  not_text: 'name a file that holds text in UTF-8',
+const C_COMMENT = /^\s*(?:\/\/|\/\*|\*)/;
+const SCRIPT = {
+  comment: C_COMMENT,
+  function:
+    /\bfunction\b\s*\*?\s*([\w$]+)|^\s*(?:export )?const ([\w$]+) = .*=>|^\s+(?:(?:async|static|get|set) )*\*?(?!(?:if|for|while|switch|catch)\b)([#\w$]+)\([^;]*\{$/,
+  imports: /^\s*(?:import\b|export\b.*\bfrom\b|.*\brequire\()/,
 };
 
-/** Not blocking, or a pipe put in the place of the file would hold us up. */
-async function readText(real: string, path: string): Promise<string> {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const file = await open(real, flags).catch(() => undefined);
-  if (file === undefined) throw refuse('not_a_file', path);
-  try {
-    const stat = await file.stat();
-    if (!stat.isFile()) throw refuse('not_a_file', path);
-    if (stat.size > MAX_SOURCE_BYTES) throw refuse('too_large', path);
-    const bytes = await file.readFile();
-    if (!isUtf8(bytes) || bytes.includes(0)) throw refuse('not_text', path);
-    return bytes.toString('utf8');
-  } finally {
-    await file.close();
+/** The last one takes every source that no other does. */
+const LANGUAGES: readonly Language[] = [
+  { ...SCRIPT, name: 'TypeScript', endings: /\.[mc]?tsx?$/ },
+  { ...SCRIPT, name: 'JavaScript', endings: /\.[mc]?jsx?$/ },
+  {
+    name: 'Python',
+    endings: /\.pyi?$/,
+    comment: /^\s*#/,
+    function: /^\s*(?:async\s+)?def\s+(\w+)/,
+    imports: /^\s*(?:import|from)\s/,
+  },
+  {
+    name: 'source',
+    endings: /^/,
+    comment: /^\s*(?:\/\/|\/\*|\*|#)/,
+    function: /\b(?:function|def|func|fun|fn)\s+(?:\([^)]*\)\s*)?(\w+)/,
+    imports: /^\s*(?:import|from|use|using|#include)\b/,
+  },
+];
+
+/** Guesses by the look of single lines. `path` says the language; nothing is read. */
+export function reportSource(source: string, path = ''): SourceReport {
+  const language = LANGUAGES.find(({ endings }) => endings.test(path)) as Language;
+  const lines = source === '' ? [] : source.replace(/\n$/, '').split('\n');
+  const shown = lines.map((line) => line.slice(0, MAX_LINE));
+  const blank = lines.filter((line) => line.trim() === '').length;
+  const comment = shown.filter((line) => language.comment.test(line)).length;
+  const functions = findFunctions(shown, language);
+  const [first = null, ...others] = functions;
+  return {
+    language: language.name,
+    lines: { total: lines.length, code: lines.length - blank - comment, comment, blank },
+    imports: shown.filter((line) => language.imports.test(line)).slice(0, MAX_LISTED),
+    functions: { total: functions.length, list: functions.slice(0, MAX_LISTED) },
+    longest: others.reduce((a, b) => (a !== null && b.lines > a.lines ? b : a), first),
+    todos: shown
+      .flatMap((line, index) => {
+        const [, text] = /(?:\/\/|#|\*).*?\b((?:TODO|FIXME)\b.*)/.exec(line) ?? [];
+        return text === undefined ? [] : { line: index + 1, text };
+      })
+      .slice(0, MAX_LISTED),
+  };
+}
+
+/** A function lasts as long as what follows is indented further, or closes a bracket. */
+function findFunctions(lines: readonly string[], { function: pattern }: Language) {
+  const found: SourceReport['functions']['list'] = [];
+  const open: { readonly indent: number; readonly it: (typeof found)[number] }[] = [];
+  for (const [index, line] of lines.entries()) {
+    const indent = line.search(/\S/);
+    if (indent === -1) continue;
+    const isInside = (outer: number) =>
+      indent > outer || (indent === outer && /^\s*[)\]}]/.test(line));
+    while (open.length > 0 && !isInside(open.at(-1)?.indent ?? 0)) open.pop();
+    for (const { it } of open) it.lines = index + 2 - it.line;
+    const name = pattern.exec(line)?.slice(1).find(Boolean);
+    if (name === undefined) continue;
+    const it = { name, line: index + 1, lines: 1 };
+    found.push(it);
+    open.push({ indent, it });
   }
+  return found;
 }
 
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
-}
-
-function refuse(reason: keyof typeof FIXES, path: string): FabricError {
-  const details = { reason, path: path.slice(0, 200), fix: FIXES[reason] };
-  return new FabricError('BAD_INPUT', 'The file is not read', { details });
+function describeReport(report: SourceReport, path = 'The source'): string {
+  const { language, lines, functions, imports, longest, todos } = report;
+  const parts = `${lines.code} code, ${lines.comment} comment, ${lines.blank} blank`;
+  const counts = `${several(functions.total, 'function')}, ${several(imports.length, 'import')}.`;
+  const [todo] = todos;
+  return [
+    `${path}: ${several(lines.total, 'line')} of ${language} (${parts}).`,
+    longest
+      ? `${counts} The longest function is ${longest.name}, line ${longest.line}: ${several(longest.lines, 'line')}.`
+      : counts,
+    ...(todo ? [`${todos.length} left to do; the first, line ${todo.line}: ${todo.text}`] : []),
+  ].join('\n');
 }

@@ -4,11 +4,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs, FabricError, type Log } from '@starloom/core';
 import { deadlineSignal, type ManagedProcess, spawnProcess } from '@starloom/wire';
-import { z } from 'zod';
-import type { Script } from './manifests.ts';
 
 const PAUSES = { firstMs: 250, longestMs: 15_000 };
-/** A process that ran that long did not fail at its start. */
+/** A process that ran for this long did not fail at its start. */
 const GROWN_UP_MS = 10_000;
 
 export class KeptServer implements AsyncDisposable {
@@ -52,30 +50,29 @@ export class KeptServer implements AsyncDisposable {
 
   async #keep(): Promise<void> {
     const { signal } = this.#stopping;
-    let deaths = 0;
-    while (!signal.aborted) {
+    for (let deaths = 1; ; ) {
       const began = performance.now();
       const exit = await this.#server.process.exited;
       await this.#server.process.stop();
       if (signal.aborted) return;
-      deaths = performance.now() - began < GROWN_UP_MS ? deaths + 1 : 1;
+      if (performance.now() - began >= GROWN_UP_MS) deaths = 1;
       this.#warn({ ...exit, deaths }, 'a sample agent died and is started again');
-      await this.#restart(deaths);
+      for (let isUp = false; !isUp; deaths += 1) {
+        await delay(pauseBefore(deaths), undefined, { signal }).catch(() => {});
+        if (signal.aborted) return;
+        isUp = await this.#restart();
+      }
     }
   }
 
-  /** Returns when it runs again, or is to stop. */
-  async #restart(deaths: number): Promise<void> {
+  async #restart(): Promise<boolean> {
     const { signal } = this.#stopping;
-    for (let attempt = deaths; !signal.aborted; attempt += 1) {
-      await delay(pauseBefore(attempt), undefined, { signal }).catch(() => {});
-      if (signal.aborted) return;
-      try {
-        this.#server = await startServer(this.#options, this.#server.port, signal);
-        return;
-      } catch (error) {
-        if (!signal.aborted) this.#warn({ error }, 'a sample agent did not start again yet');
-      }
+    try {
+      this.#server = await startServer(this.#options, this.#server.port, signal);
+      return true;
+    } catch (error) {
+      if (!signal.aborted) this.#warn({ error }, 'a sample agent did not start again yet');
+      return false;
     }
   }
 
@@ -88,6 +85,11 @@ export class KeptServer implements AsyncDisposable {
 /** For the first death, the second, and so on. */
 export function pauseBefore(death: number): number {
   return backoffMs({ ...PAUSES, tries: death });
+}
+
+export interface Script {
+  readonly command: string;
+  readonly args: string[];
 }
 
 interface ServerOptions {
@@ -126,21 +128,16 @@ async function startServer(
   if (url !== undefined) return { process, url: url.href, port: Number(url.port) };
   await process.stop();
   signal.throwIfAborted();
-  throw notStarted(name, process.stderrTail());
+  const stderr = process.stderrTail().slice(-2_000);
+  throw new FabricError('AGENT_OFFLINE', `The sample agent "${name}" did not start`, {
+    details: { agent_id: name, stderr, fix: 'read stderr, and check that its port is free' },
+  });
 }
-
-const readySchema = z.object({ event: z.literal('ready'), url: z.url() });
 
 function readReady(line: string): URL | undefined {
   try {
-    return new URL(readySchema.parse(JSON.parse(line)).url);
+    return new URL(JSON.parse(line).url);
   } catch {
     return undefined;
   }
-}
-
-function notStarted(name: string, stderr: string): FabricError {
-  return new FabricError('AGENT_OFFLINE', `The sample agent "${name}" did not start`, {
-    details: { agent_id: name, stderr: stderr.slice(-2_000), fix: 'see stderr; is its port free?' },
-  });
 }

@@ -1,7 +1,7 @@
 // Runs the sample that the first argument names. Each loads only the wire that it is served on.
 
 import { createCoder } from './coder.ts';
-import { beFlaky } from './flaky.ts';
+import { failOneCall } from './flaky.ts';
 import { createLibrarian } from './librarian.ts';
 import { percy, percyBackup } from './percy.ts';
 import { readOptions } from './serve/call.ts';
@@ -23,7 +23,7 @@ switch (name) {
     await (await import('./serve/http.ts')).serveHttp(createLibrarian(options.folder), options);
     break;
   case 'flaky':
-    await beFlaky();
+    await failOneCall();
     break;
   default:
     throw new Error(`There is no sample "${name}"`);

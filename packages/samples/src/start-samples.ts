@@ -1,10 +1,16 @@
 // Starts the sample agents the way a single node runs its own: those that serve HTTP are processes
 // on loopback, kept running; the others are programs that the gateway starts when it needs them.
 
-import { resolve } from 'node:path';
+import { extname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Log, ManifestInput } from '@starloom/core';
-import { KeptServer } from './kept-server.ts';
-import { sampleManifests, sampleScript } from './manifests.ts';
+import { z } from 'zod';
+import type { AgentCard } from './agent.ts';
+import { createCoder } from './coder.ts';
+import { flaky } from './flaky.ts';
+import { KeptServer, type Script } from './kept-server.ts';
+import { createLibrarian } from './librarian.ts';
+import { percy, percyBackup } from './percy.ts';
 
 /** Those that serve HTTP. */
 export const SAMPLE_SERVERS = ['percy', 'librarian'] as const;
@@ -31,37 +37,105 @@ export interface Samples extends AsyncDisposable {
 
 /** Resolves when all of them listen; rejects with AGENT_OFFLINE, leaving none running. */
 export async function startSamples(options: SamplesOptions): Promise<Samples> {
+  const { log, ports = {}, slow } = options;
   const folder = resolve(options.folder);
-  const args = options.slow ? ['--slow'] : [];
-  const servers = await startServers({ ...options, folder }, args);
+  const args = slow ? ['--slow'] : [];
+  const starting = SAMPLE_SERVERS.map((name) => {
+    const script = sampleScript(name, '--folder', folder, ...args);
+    return KeptServer.start({ name, script, log }, ports[name]);
+  });
+  const settled = await Promise.allSettled(starting);
+  const servers = settled.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
   const stop = async () => {
-    await Promise.all(Object.values(servers).map((server) => server.stop()));
+    await Promise.all(servers.map((server) => server.stop()));
   };
-  const urls = { percy: servers.percy.url, librarian: servers.librarian.url };
+  const failed = settled.find((each) => each.status === 'rejected');
+  if (failed) {
+    await stop();
+    throw failed.reason;
+  }
+  const serverOf = (name: SampleServer) => servers[SAMPLE_SERVERS.indexOf(name)] as KeptServer;
+  const urls = { percy: serverOf('percy').url, librarian: serverOf('librarian').url };
   return {
-    manifests: sampleManifests({ folder, urls, args }),
-    pidOf: (server) => servers[server].pid,
+    manifests: sampleManifests(folder, urls, args),
+    pidOf: (name) => serverOf(name).pid,
     stop,
     [Symbol.asyncDispose]: stop,
   };
 }
 
-async function startServers(
-  { folder, log, ports = {} }: SamplesOptions,
+export function sampleManifests(
+  folder: string,
+  urls: Readonly<Record<SampleServer, string>>,
   args: readonly string[],
-): Promise<Record<SampleServer, KeptServer>> {
-  const start = (name: SampleServer) => {
-    const script = sampleScript(name, '--folder', folder, ...args);
-    return KeptServer.start({ name, script, log }, ports[name]);
+): ManifestInput[] {
+  const pooled = { pooled: true, cwd: folder };
+  return [
+    {
+      ...toManifest(percy, 'text'),
+      endpoint: { transport: 'http', uri: urls.percy },
+      fallbacks: ['percy-backup'],
+    },
+    {
+      ...toManifest(percyBackup, 'text', 'backup'),
+      endpoint: { transport: 'stdio', ...sampleScript('percy-backup', ...args) },
+    },
+    {
+      ...toManifest(createCoder(folder), 'source'),
+      endpoint: { transport: 'process', ...sampleScript('coder', ...args), options: pooled },
+    },
+    {
+      ...toManifest(createLibrarian(folder), 'docs'),
+      endpoint: { transport: 'http', protocol: 'http', uri: urls.librarian },
+    },
+    // Less trusted than the others, so that calls reach it only when they name it.
+    {
+      ...toManifest(flaky, 'demo'),
+      endpoint: { transport: 'process', ...sampleScript('flaky'), options: { grace_ms: 200 } },
+      trust_tier: 'partner',
+      fallbacks: ['percy-backup'],
+    },
+  ];
+}
+
+/** All but the endpoint, with the schemas by which the sample checks its input and output. */
+function toManifest(card: AgentCard, ...tags: readonly string[]): Omit<ManifestInput, 'endpoint'> {
+  const { id, capability, description, input, output, timeoutMs } = card;
+  return {
+    agent_id: id,
+    version: '0.1.0',
+    description,
+    trust_tier: 'local',
+    tags: ['sample', ...tags],
+    capabilities: [
+      {
+        name: capability,
+        description,
+        streaming: true,
+        modalities: ['text'],
+        idempotent: true,
+        input_schema: toJsonSchema(input, 'input'),
+        output_schema: toJsonSchema(output, 'output'),
+        ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+      },
+    ],
   };
-  const starting = [start('percy'), start('librarian')] as const;
-  try {
-    const [percy, librarian] = await Promise.all(starting);
-    return { percy, librarian };
-  } catch (error) {
-    for (const each of await Promise.allSettled(starting)) {
-      if (each.status === 'fulfilled') await each.value.stop();
-    }
-    throw error;
-  }
+}
+
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, override: dropSafeInteger });
+  return { ...rest };
+}
+
+/** Says nothing that a reader of the schema would want to know. */
+function dropSafeInteger({ jsonSchema }: { jsonSchema: { maximum?: number } }): void {
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+}
+
+/** How a sample's `main` is started: from source where this file is source, else as it was built. */
+function sampleScript(name: string, ...args: readonly string[]): Script {
+  const ending = extname(import.meta.filename);
+  const path = fileURLToPath(new URL(`./main${ending}`, import.meta.url));
+  const conditions = ending === '.ts' ? ['--conditions=@starloom/source'] : [];
+  return { command: process.execPath, args: [...conditions, path, name, ...args] };
 }

@@ -11,14 +11,12 @@ export function isCommonWord(word: string): boolean {
 }
 
 const COMMON = new Set(
-  `a about above after again all also am an and any are as at be because been before being below
-  between both but by can could did do does doing done down during each either else ever every few
-  for from further get gets had has have having he her here hers him his how however i if in into is
-  it its itself just let like made make makes many may me might more most much must my no nor not
-  now of off on once one only or other our out over own per said same say shall she should since so
-  some such than that the their them then there these they this those through to too two under
-  until up upon us use used very was we were what when where whether which while who whom why will
-  with within without would yes yet you your`.split(/\s+/),
+  `a about after all also an and any are as at be because been before both but by can could did do
+  does each every for from get had has have he her here him his how i if in into is it its just
+  like make may me more most much must my no not now of off on one only or other our out over own
+  same she should so some such than that the their them then there these they this those to too two
+  under until up us use very was we were what when where which while who why will with would you
+  your`.split(/\s+/),
 );
 
 /** `1 word`, `2 words`. */

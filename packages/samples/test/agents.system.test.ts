@@ -44,8 +44,8 @@ describe.each(['percy', 'percy-backup'])('%s through the MCP adapter', (agentId)
   it('streams word by word with progress, and answers with structured data', async () => {
     const outcome = await agent(agentId).call(TEXT);
     const { events, text, result } = outcome;
-    expect(events.filter(({ type }) => type === 'token').length).toBeGreaterThan(30);
-    expect(percents(outcome)).toEqual([0, 20, 40, 60, 80, 100]);
+    expect(events.filter(({ type }) => type === 'token').length).toBeGreaterThan(20);
+    expect(percents(outcome)).toEqual([0, 25, 50, 75, 100]);
     expect(result?.answer).toBe(text);
     expect(result?.data).toMatchObject({
       counts: { sentences: 2 },
@@ -88,8 +88,7 @@ describe('coder through the local-process adapter', () => {
 
   it('refuses a file outside of its folder', async () => {
     const { error } = await agent('coder').call('../../etc/passwd.py');
-    expect(error?.code).toBe('BAD_INPUT');
-    expect(JSON.stringify(error?.details)).toContain('outside_folder');
+    expect(error?.code).toBe('POLICY_DENIED');
   });
 });
 

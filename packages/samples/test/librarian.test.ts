@@ -3,8 +3,15 @@ import { dirname, join } from 'node:path';
 import { temporaryFolder } from '@starloom/testkit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLibrarian, readDocuments } from '../src/librarian.ts';
-import { type Passage, search, termsOf, toPassages, toSlug } from '../src/librarian-search.ts';
+import {
+  createLibrarian,
+  type Passage,
+  readDocuments,
+  search,
+  termsOf,
+  toPassages,
+  toSlug,
+} from '../src/librarian.ts';
 import { textOf } from './fixtures/open-agent.ts';
 
 const GUIDE = `Before any heading.
@@ -81,15 +88,6 @@ describe('the passages of a document', () => {
     expect(passages[2]?.text).toContain('# this is no heading');
   });
 
-  it('leave a longer section in pieces of whole paragraphs', () => {
-    const paragraphs = Array.from({ length: 10 }, (_, index) => `${index} ${'word '.repeat(80)}`);
-    const passages = toPassages({ path: 'a.md', text: `# A\n\n${paragraphs.join('\n\n')}` });
-    expect(passages.length).toBeGreaterThan(2);
-    expect(passages.every(({ text }) => text.length <= 1_200)).toBe(true);
-    const together = passages.map(({ text }) => text).join(' ');
-    for (const paragraph of paragraphs) expect(together).toContain(paragraph.trim());
-  });
-
   it('have the anchors that GitHub gives', () => {
     expect(toSlug('The path of one `fabric.call`')).toBe('the-path-of-one-fabriccall');
     expect(toSlug('  Größe & Maß_1 ')).toBe('größe--maß_1');
@@ -99,7 +97,7 @@ describe('the passages of a document', () => {
 describe('the search', () => {
   const passage = (title: string, text: string) => ({ title, uri: `${title}.md`, text });
   const titles = (passages: readonly Passage[], query: string) =>
-    search(passages, query, 10).map((hit) => hit.passage.title);
+    search(passages, query, 10).map(({ title }) => title);
 
   it('prefers rare words to frequent ones', () => {
     const passages = [
@@ -146,7 +144,7 @@ describe('the search', () => {
         const hits = search(passages, query, texts.length);
         const scores = hits.map(({ score }) => score);
         expect(scores).toEqual([...scores].sort((a, b) => b - a));
-        expect(new Set(hits.map((hit) => hit.passage.title))).toEqual(
+        expect(new Set(hits.map(({ title }) => title))).toEqual(
           new Set(texts.flatMap((words, number) => (words.includes(query) ? String(number) : []))),
         );
       }),

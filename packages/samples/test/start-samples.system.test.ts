@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { manifestSchema, silentLog } from '@starloom/core';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
-import { startSamples } from '../src/index.ts';
-import { sampleManifests } from '../src/manifests.ts';
+import { sampleManifests, startSamples } from '../src/start-samples.ts';
 import { childrenWith } from './fixtures/children.ts';
 import { openAgent } from './fixtures/open-agent.ts';
 
@@ -12,7 +11,7 @@ const SCRIPTS = 'samples/src/';
 
 describe('the manifests of the samples', () => {
   const urls = { percy: 'http://127.0.0.1:1/mcp', librarian: 'http://127.0.0.1:2/librarian' };
-  const manifests = sampleManifests({ folder: '/project', urls, args: [] });
+  const manifests = sampleManifests('/project', urls, []);
   const parsed = manifests.map((manifest) => manifestSchema.parse(manifest));
 
   it('say what each does, how far it is trusted and who stands in for it', () => {

@@ -7,6 +7,7 @@ export type ContentType =
   | 'image'
   | 'audio'
   | 'video'
+  | 'file'
   | 'ui'
   | 'tool_call'
   | 'tool_result'
@@ -35,8 +36,10 @@ export interface ContentSegment {
   type: ContentType;
   /** For `text` and `reasoning`. */
   text?: string;
-  /** For `image`, `audio` and `video`: base64 or a URL. */
+  /** For `image`, `audio`, `video` and `file`: base64 or a URL. */
   data?: string;
+  /** Of a `file`, such as `report.pdf`. */
+  name?: string;
   /** Such as `image/png`. */
   mimeType?: string;
   /** For `tool_call`. */
@@ -64,6 +67,8 @@ export interface ResponseMetadata {
   latencyMs?: number;
   finishReason?: FinishReason;
   model?: string;
+  /** Over A2A the answer is a message alone, without a task to read or follow. */
+  reply?: 'message';
   [key: string]: unknown;
 }
 
@@ -91,6 +96,8 @@ export interface IProvider {
    * on. Otherwise `prompt` holds all of it in words, results of tools included.
    */
   readsBlocks?: boolean;
+  /** What it takes beside words; nothing unless it says so. */
+  takes?: readonly ('image' | 'audio')[];
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -107,6 +114,8 @@ export interface ToolContext {
   readonly mandate?: string | undefined;
   /** Reports progress to the client. */
   progress(message: string, percent?: number): void;
+  /** Asks whose task it is, in words; `undefined` when it gives no answer. Absent where no one can be asked. */
+  ask?(question: string): Promise<string | undefined>;
 }
 
 /** Text, or segments; anything else is shown as JSON. */
@@ -158,6 +167,8 @@ export interface IAgentContext {
   blocks?: readonly Block[];
   systemPrompt?: string;
   sessionId?: string;
+  /** Which message of another agent it answers (A2A); a message that comes again has the same id. */
+  task?: { readonly id: string; readonly contextId: string; readonly messageId: string };
   signal?: AbortSignal;
 }
 
@@ -173,6 +184,8 @@ export interface PluginParts {
 export interface PluginHost {
   /** The folder of `agent.json`: relative paths begin here. */
   readonly folder: string;
+  /** The folder that an editor works in. A plugin narrows what it may use to it, and never widens it. */
+  readonly workspace?: string;
   /** Where what should outlive the agent is kept; not there when nothing is. */
   readonly stateFolder?: string;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts the command line: from source in a checkout, from dist where it is installed. Source runs
+// Starts the command line: from source in a checkout, from the bundle where it is installed. Source runs
 // in this very process when Node is new enough; an older Node hands over to the newer one that the
 // checkout brings in node_modules/.bin. Keep this file readable for any Node since 14.
 
@@ -26,7 +26,7 @@ if (!isNewEnough(process.versions.node)) {
 } else {
   nodeModule.enableCompileCache?.(cacheFolder());
   if (isCheckout && !isConditionSet()) preferSource();
-  await import(isCheckout ? '../src/main.ts' : '../dist/main.js');
+  await import(isCheckout ? '../src/main.ts' : '../bundle/main.js');
 }
 
 function isNewEnough(version) {

@@ -3,9 +3,10 @@
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { FabricError, type Manifest } from '@starloom/core';
+import type { Manifest } from '@starloom/core';
 import type { Observer } from '@starloom/gateway';
 import { FileWatch, fingerprintOf } from '@starloom/wire';
+import { failure } from './reasons.ts';
 
 interface AgentCertificatesOptions {
   readonly observer: Observer;
@@ -44,9 +45,7 @@ export class AgentCertificates {
       const { validTo } = new X509Certificate(certificate);
       this.#options.observer.certificateSeen(`agent:${agent_id}`, Date.parse(validTo));
     } catch (cause) {
-      const details = { agent_id, reason: 'bad_certificate', fix: 'name a certificate in PEM' };
-      const message = `endpoint.tls.certificate of agent "${agent_id}" is no certificate`;
-      throw new FabricError('AGENT_OFFLINE', message, { details, cause });
+      throw failure('bad_certificate', { agent_id }, { cause });
     }
   }
 

@@ -1,5 +1,6 @@
 // What the files of commands share: the options of all of them, actions, help and the values of options.
 
+import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Terminal } from './terminal.ts';
 
@@ -25,6 +26,12 @@ export function action(
     const run = await load();
     await run(terminal, ...(values as never[]));
   };
+}
+
+/** Asks a person for a yes; `undefined` where none can be asked. */
+export async function confirm(terminal: Terminal, question: string): Promise<boolean | undefined> {
+  const answer = await terminal.ask(`${question} [y/N] `);
+  return answer === undefined ? undefined : /^y(es)?$/i.test(answer.trim());
 }
 
 /** The first thing that `--help` shows: what people type, and what it does. */
@@ -53,4 +60,32 @@ export function toPort(text: string): number {
 /** Of an option that may be given several times. */
 export function toList(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
+}
+
+export function readVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/** How long a stopped process waits for a reader of its output. */
+const UNREAD_MS = 1_000;
+
+let isAsked = false;
+
+/** Resolves on SIGTERM or SIGINT; a second one ends the process at once. */
+export function untilStopped(): Promise<void> {
+  return new Promise((resolve) => {
+    const onSignal = () => {
+      if (isAsked) process.exit(130);
+      isAsked = true;
+      resolve();
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
+}
+
+/** To be called at the end: after a signal, unread output delays the exit by `UNREAD_MS` at most. */
+export function leaveUnread(): void {
+  if (isAsked) setTimeout(() => process.exit(), UNREAD_MS).unref();
 }

@@ -38,7 +38,25 @@ export const COMMANDS: Readonly<Record<string, Row>> = {
     'show the health of the gateway, the registry and every agent',
     () => import('./commands/health.ts'),
   ],
+  console: [
+    '',
+    'print a link to the console, the page of the gateway for people',
+    () => import('./commands/console.ts'),
+  ],
+  calls: ['[options]', 'list calls, or follow them', () => import('./commands/calls.ts')],
+  trace: ['<id>', 'show how a call went, step by step', () => import('./commands/trace.ts')],
+  top: ['[options]', 'watch rates, errors and durations', () => import('./commands/top.ts')],
+  usage: [
+    '[options]',
+    'sum up calls by caller, agent, tool or day',
+    () => import('./commands/usage.ts'),
+  ],
   jobs: ['', 'list and steer your jobs', () => import('./commands/jobs.ts')],
+  node: [
+    '[options]',
+    'serve the agents of this machine through gateways elsewhere',
+    () => import('./commands/node.ts'),
+  ],
   agent: ['', 'make, talk to and serve an agent', () => import('./commands/agent.ts')],
   rpc: [
     '[options]',
@@ -51,8 +69,29 @@ export const COMMANDS: Readonly<Record<string, Row>> = {
     'create, show, verify and revoke passports',
     () => import('./commands/passport.ts'),
   ],
-  policy: ['', 'check and test the rules of the gateway', () => import('./commands/policy.ts')],
+  policy: [
+    '',
+    'check, test and share the rules of the gateway',
+    () => import('./commands/policy.ts'),
+  ],
   audit: ['', 'verify and show the audit log', () => import('./commands/audit.ts')],
+  doctor: ['', 'find what is wrong, and the fix', () => import('./commands/doctor.ts')],
+  connect: [
+    '[options] <client>',
+    'put the gateway into the configuration of an MCP client',
+    () => import('./commands/connect.ts'),
+  ],
+  init: ['[folder]', 'write files to begin with', () => import('./commands/init.ts')],
+  completion: [
+    '<shell>',
+    'print the completion of a shell',
+    () => import('./commands/completion.ts'),
+  ],
+  erase: [
+    '[options] <principal>',
+    'remove what is kept of a caller',
+    () => import('./commands/erase.ts'),
+  ],
   config: ['', 'check, show and describe configuration', () => import('./commands/config.ts')],
 };
 

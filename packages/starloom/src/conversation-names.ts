@@ -10,7 +10,7 @@ import type { Terminal } from './terminal.ts';
 /** Ids have a dot, names do not. */
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 /** Of these the oldest ones are forgotten. */
-const MOST_NAMES = 200;
+const MAX_NAMES = 200;
 
 /** The id behind a name; what is no name of ours is taken as an id. */
 export async function toConversationId({ env }: Terminal, given: string): Promise<string> {
@@ -57,7 +57,7 @@ async function keepAs(folder: string, agentId: string, names: readonly string[],
 }
 
 async function forgetOldest(folder: string, names: readonly string[]): Promise<void> {
-  if (names.length < MOST_NAMES) return;
+  if (names.length < MAX_NAMES) return;
   const files = names.map(async (name) => {
     const path = join(folder, name);
     return { path, at: (await stat(path)).mtimeMs };

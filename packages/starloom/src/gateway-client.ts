@@ -10,7 +10,7 @@ import {
 } from '@starloom/core';
 import { marksIn } from '@starloom/wire';
 import { z } from 'zod';
-import { GATEWAY_UNREACHABLE } from './report-error.ts';
+import { failure } from './reasons.ts';
 import { readClientFile, stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
 import type { ToolName, ToolPayloads } from './tool-payloads.ts';
@@ -36,9 +36,14 @@ interface CallOptions {
 
 const MINUTE_MS = 60_000;
 
-export async function connectToGateway({ env }: Terminal): Promise<GatewayClient> {
-  const { url, headers } = await readAddress(env);
-  if (!url) throw unreachable('No gateway is known here', undefined);
+/** `named` is another gateway than the one that the environment or the state folder names. */
+export async function connectToGateway(
+  { env }: Pick<Terminal, 'env'>,
+  named?: string,
+): Promise<GatewayClient> {
+  const { url: known, headers } = await readAddress(env);
+  const url = named ?? known;
+  if (!url) throw failure('gateway_unreachable/unknown');
   const client = new Client(
     { name: 'starloom-cli', version: '0.1.0' },
     { versionNegotiation: { mode: 'auto' } },
@@ -93,7 +98,7 @@ async function callTool<Name extends ToolName>(
   );
   const result = await calling.catch((error: unknown) => {
     if (signal?.aborted) throw cancelled(error);
-    if (isLost(error)) throw unreachable('The gateway stopped answering', error);
+    if (isLost(error)) throw failure('gateway_unreachable/gone', {}, { cause: error });
     const refusal = refusalIn(error);
     throw refusal ? toFabricError(refusal) : error;
   });
@@ -159,16 +164,14 @@ type Answer<Name extends ToolName> =
   | (ToolPayloads[Name] & { readonly ok: true })
   | { readonly ok?: false; readonly error?: ErrorPayload['error'] };
 
-function toConnectError(error: unknown, url: string): unknown {
+export function toConnectError(error: unknown, url: string): unknown {
   const text = String((error as Error)?.message);
   if (/401|AUTH_DENIED|not known|no credentials/i.test(text)) {
-    return new FabricError('AUTH_DENIED', `The gateway at ${url} does not know this key`, {
-      details: { fix: 'set STARLOOM_KEY, or run the command as the user who ran "starloom up"' },
-      cause: error,
-    });
+    return failure('unknown_key', { url }, { cause: error });
   }
-  if (causesOf(error).some(isUntrusted)) return untrusted(url, error);
-  return unreachable(`No gateway answers at ${url}`, error);
+  const isUntrustedCause = causesOf(error).some(isUntrusted);
+  const key = isUntrustedCause ? 'gateway_unreachable/untrusted' : 'gateway_unreachable';
+  return failure(key, { url }, { cause: error });
 }
 
 /** The error itself, and what caused it. */
@@ -180,28 +183,4 @@ function causesOf(error: unknown): Error[] {
 function isUntrusted(error: Error): boolean {
   const code = 'code' in error ? String(error.code) : '';
   return /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|CERT_|ALTNAME/.test(code);
-}
-
-function untrusted(url: string, cause: unknown): FabricError {
-  return new FabricError(
-    'AGENT_OFFLINE',
-    `The certificate of the gateway at ${url} is not trusted`,
-    {
-      details: {
-        reason: GATEWAY_UNREACHABLE,
-        fix: 'set NODE_EXTRA_CA_CERTS to the file of its CA, and use a name in its certificate',
-      },
-      cause,
-    },
-  );
-}
-
-export function unreachable(message: string, cause: unknown): FabricError {
-  return new FabricError('AGENT_OFFLINE', message, {
-    details: {
-      reason: GATEWAY_UNREACHABLE,
-      fix: 'start one with "starloom up", or set STARLOOM_URL',
-    },
-    cause,
-  });
 }

@@ -2,9 +2,9 @@
 // command needs them, so that `starloom --help` stays quick.
 
 import { type Command, CommanderError } from 'commander';
+import { leaveUnread } from './command-line.ts';
 import { asTyped } from './commands.ts';
 import { createProgram, welcome } from './program.ts';
-import { leaveUnread } from './signals.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 process.exitCode = await run(process.argv.slice(2), createTerminal(process));

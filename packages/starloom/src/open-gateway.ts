@@ -1,14 +1,16 @@
 // Puts a gateway together from its configuration: every concrete part is chosen here.
 
-import { randomBytes } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { openAdapter } from '@starloom/adapters';
+import { fileURLToPath } from 'node:url';
 import { type LoadedConfig, revealText } from '@starloom/config';
+import { PAGE_FOLDER } from '@starloom/console';
 import {
   Closers,
   FabricError,
   type JobEngine,
+  type Journal,
   type Log,
   type Manifest,
   manifestSchema,
@@ -17,14 +19,17 @@ import {
 import {
   createObserver,
   Gateway,
+  type GatewayOptions,
   type Observer,
   type ObserverOptions,
   openDiscoveredFile,
   Pinning,
+  SharedRules,
   TlsFiles,
 } from '@starloom/gateway';
 import type { GatewayConfig } from '@starloom/gateway/config';
 import {
+  type AuditEntry,
   type Authenticator,
   type AuthenticatorOptions,
   buildOf,
@@ -37,12 +42,14 @@ import {
   type PskKey,
 } from '@starloom/identity';
 import { openJobs } from '@starloom/jobs';
-import { openRegistry, resolveEndpoint } from '@starloom/registry';
-import { closeToOthers, isDiskFull } from '@starloom/wire';
-import { AgentCertificates } from './agent-certificates.ts';
-import { type OpenedPlane, openPlane } from './open-plane.ts';
+import { openJournal } from '@starloom/journal';
+import { openRegistry } from '@starloom/registry';
+import { deriveKey } from '@starloom/wire';
+import { adapterOpener } from './agent-adapters.ts';
+import { openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
-import { withOwnCommand } from './own-command.ts';
+import { type OpenedRealm, openRealm } from './realm.ts';
+import { readOrCreateKey, toRegistryConfig } from './registry-config.ts';
 import { auditFolder, identityFolder } from './state-folder.ts';
 
 interface OpenGatewayOptions {
@@ -88,7 +95,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     closers.close((error) => log.error({ error: FabricError.from(error) }, 'a part did not close'));
   try {
     const builtIn = options.samples ? await openSamples(folder, observer, closers) : undefined;
-    const registry = await openRegistry(config.registry, {
+    const registry = await openRegistry(await toRegistryConfig(config, options.stateFolder, log), {
       folder,
       env,
       log,
@@ -98,15 +105,20 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     closers.add(() => registry.close());
     const plane = await openPlane(config, options.planeFolder, log);
     closers.add(plane.close);
+    const realm = await openRealm(config, plane.realm, log);
+    closers.add(realm.close);
     const jobs = await openOwnJobs(config, options, log);
     if (jobs) closers.add(() => jobs.close());
+    const journal = await openOwnJournal(config, options, log);
+    if (journal) closers.add(() => journal.close());
     const discovered = options.stateFolder
       ? await openDiscoveredFile(join(options.stateFolder, 'discovered.json'), log)
       : undefined;
     if (discovered) closers.add(() => discovered.close());
-    const conversationKey = options.stateFolder
+    const ownKey = options.stateFolder
       ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'), log)
       : undefined;
+    const { secret } = realm;
     const oauth = config.auth.oauth && new OauthVerifier({ ...config.auth.oauth, log });
     if (oauth) closers.add(() => oauth.close());
     const rules = config.auth.mtls;
@@ -114,26 +126,22 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       oauth,
       certificates: rules.length > 0 ? createCertificateVerifier(rules) : undefined,
     };
-    const identity = await openOwnIdentity(options, registry, observer, verifiers, plane);
+    const identity = await openOwnIdentity(options, registry, observer, verifiers, realm);
     const certificates = await openCertificates(config, folder, observer);
     if (certificates) closers.add(async () => certificates.close());
     if (identity) closers.add(() => identity.close());
-    const pinning = await openPinning(options, identity, log);
+    const pinning = await openPinning(options, identity, registry, realm, log);
     if (pinning) closers.add(() => pinning.close());
+    const sharedRules = await openSharedRules(options, identity, realm, log);
+    if (sharedRules) closers.add(() => sharedRules.close());
     const reopen = (agentId: string) => gateway.reopen(agentId);
-    const shown = new AgentCertificates({ observer, reopen });
-    closers.add(async () => shown.close());
+    const { stateFolder } = options;
+    const agents = adapterOpener({ env, folder, stateFolder, observer, reopen });
+    closers.add(async () => agents.close());
     const gateway: Gateway = new Gateway({
       config,
       registry,
-      openAdapter: async (listed) => {
-        await shown.watch(listed);
-        const manifest = await resolveEndpoint(listed, env);
-        shown.note(manifest);
-        const own = withOwnCommand(manifest, { folder, env });
-        const { stateFolder } = options;
-        return openAdapter({ manifest: own, log, stateFolder }, { baseFolder: folder });
-      },
+      openAdapter: agents.open,
       authenticator: identity?.authenticator ?? configuredKeys(options, verifiers),
       identity,
       observer,
@@ -141,9 +149,14 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       version,
       coordination: plane.coordination,
       jobs,
+      journal,
       discovered,
       pinning,
-      conversationKey,
+      sharedRules,
+      conversationKey: secret ? deriveKey(secret, 'starloom conversations') : ownKey,
+      gatewayId: ownKey && createHash('sha256').update(ownKey).digest('hex').slice(0, 16),
+      realm: secret && { secret, store: realm.store },
+      console: consoleOf(options),
     });
     closers.add(() => gateway.close());
     return { gateway, registry, observer, reload: reloadOf(registry, observer), close };
@@ -151,6 +164,14 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     await close();
     throw error;
   }
+}
+
+/** Of a gateway that has the state to itself, as one that serves HTTP has. */
+function consoleOf({ loaded, planeFolder }: OpenGatewayOptions): GatewayOptions['console'] {
+  if (planeFolder === undefined) return undefined;
+  const { file, value, origins } = loaded;
+  const settings = { file, value, origins };
+  return { pageFolder: fileURLToPath(PAGE_FOLDER), stateFolder: planeFolder, settings };
 }
 
 type Verifiers = Pick<AuthenticatorOptions, 'certificates'> & {
@@ -181,7 +202,7 @@ async function openOwnIdentity(
   registry: Registry,
   { log }: Observer,
   verifiers: Verifiers,
-  { realm }: OpenedPlane,
+  realm: OpenedRealm,
 ): Promise<Identity | undefined> {
   const { loaded, localKey, stateFolder } = options;
   if (stateFolder === undefined) return undefined;
@@ -190,7 +211,8 @@ async function openOwnIdentity(
     configured: keysOf(loaded.value, localKey),
     anonymous: loaded.value.auth.anonymous,
     ...verifiers,
-    realm,
+    realm: realm.store,
+    realmSecret: realm.secret,
     auditFolder: auditFolder(stateFolder),
     buildOf: (agentId) => {
       const record = registry.get(agentId);
@@ -204,6 +226,8 @@ async function openOwnIdentity(
 async function openPinning(
   { loaded: { value }, stateFolder }: OpenGatewayOptions,
   identity: Identity | undefined,
+  registry: Registry,
+  { store, secret }: OpenedRealm,
   log: Log,
 ): Promise<Pinning | undefined> {
   if (stateFolder === undefined || value.pinning.mode === 'off') return undefined;
@@ -211,9 +235,30 @@ async function openPinning(
   return await Pinning.open({
     stateFolder,
     isStrict,
+    realm: store && secret && { store, secret },
+    ownerOf: (manifest) => ownerOf(manifest, registry),
     audit: (entry) => identity?.audit?.record(entry),
     log,
   });
+}
+
+/** What the realm says stays in force here while its store is away, or is not configured any more. */
+async function openSharedRules(
+  { stateFolder }: OpenGatewayOptions,
+  identity: Identity | undefined,
+  { store, secret }: OpenedRealm,
+  log: Log,
+): Promise<SharedRules | undefined> {
+  if (stateFolder === undefined || !secret) return undefined;
+  const realm = store && { store, secret };
+  const audit = (entry: AuditEntry) => identity?.audit?.record(entry);
+  return await SharedRules.open({ stateFolder, realm, audit, log });
+}
+
+/** The principal that registered the agent; undefined when an operator added it. */
+function ownerOf(manifest: Manifest, registry: Registry): string | undefined {
+  const instances = registry.get(manifest.agent_id)?.instances ?? [];
+  return (instances.find((one) => one.manifest === manifest) ?? instances[0])?.owner;
 }
 
 /** Without a state folder there are only the keys and the issuers of the configuration. */
@@ -270,22 +315,26 @@ async function openOwnJobs(
   return openJobs(place, { stateFolder, log });
 }
 
-const BYTES = 32;
+/** A gateway without a folder of its own remembers this many calls. */
+const MAX_REMEMBERED = 5_000;
 
-/** A secret of this gateway alone, made at its first start. */
-async function readOrCreateKey(path: string, log: Log): Promise<Buffer> {
-  const known = await readFile(path).catch(() => undefined);
-  if (known?.length === BYTES) {
-    await closeToOthers(path);
-    return known;
+/** What became of calls; a gateway that has no state to itself remembers them while it runs. */
+async function openOwnJournal(
+  { journal, registry }: GatewayConfig,
+  { planeFolder }: JobFolders,
+  log: Log,
+): Promise<Journal | undefined> {
+  if (journal.kind === 'off') return undefined;
+  const { calls } = journal;
+  const named = 'node_id' in registry ? registry.node_id : undefined;
+  const gateway = named ?? hostname();
+  if (journal.kind === 'postgres') {
+    return openJournal({ kind: 'postgres', url: revealText(journal.url) }, { calls, gateway, log });
   }
-  const key = randomBytes(BYTES);
-  try {
-    await writeFile(path, key, { mode: 0o600 });
-  } catch (error) {
-    await rm(path, { force: true });
-    if (!isDiskFull(error)) throw error;
-    log.error({ path }, 'the disk is full: conversations end with this process');
+  if (planeFolder === undefined) {
+    const fewer = Math.min(calls, MAX_REMEMBERED);
+    return openJournal({ kind: 'memory' }, { calls: fewer, gateway, log });
   }
-  return key;
+  const path = join(planeFolder, 'journal', 'journal.sqlite');
+  return openJournal({ kind: 'sqlite', path }, { calls, gateway, log });
 }

@@ -1,9 +1,8 @@
 // The log of `starloom up` for a person at a terminal: one short line for each JSON line.
 
-import { paint, type Style } from './paint.ts';
-import { toOneLine } from './plain-text.ts';
 import { upstreamLines } from './report-error.ts';
 import type { Terminal } from './terminal.ts';
+import { paint, type Style, toOneLine } from './terminal-text.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,10 @@
 import { Command, Help } from 'commander';
+import { readVersion } from './command-line.ts';
 import { asTyped, COMMANDS } from './commands.ts';
 import type { Terminal } from './terminal.ts';
-import { readVersion } from './version.ts';
+
+/** This command shows all others. */
+const EVERY = 'completion';
 
 /** With the commands whose names are among `words`; the others are there for help alone. */
 export async function createProgram(
@@ -31,7 +34,7 @@ export async function createProgram(
     .exitOverride();
   for (const [name, [, does, load]] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(does);
-    if (words.includes(name)) (await load()).define(command, terminal);
+    if (words.includes(name) || words[0] === EVERY) (await load()).define(command, terminal);
   }
   return program;
 }

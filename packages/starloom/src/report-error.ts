@@ -1,11 +1,16 @@
 // The one place where a failure is shown to people or programs, and becomes an exit code.
 
 import { type Problem, placeOf, problemsOf } from '@starloom/config';
-import { FabricError, inputRequestSchema, type Trace, traceSchema } from '@starloom/core';
+import {
+  closestWord,
+  FabricError,
+  inputRequestSchema,
+  type Trace,
+  traceSchema,
+} from '@starloom/core';
 import { z } from 'zod';
-import { questionLines } from './ask/question-lines.ts';
-import { paint } from './paint.ts';
-import { line, toOneLine, toPlainText, toSafeJson, toVisible } from './plain-text.ts';
+import { questionLines } from './ask/questions.ts';
+import { line, paint, toOneLine, toPlainText, toSafeJson, toVisible } from './terminal-text.ts';
 
 interface ReportOptions {
   readonly json: boolean;
@@ -77,6 +82,12 @@ export function toUsageError(message: string, fix = 'see "starloom --help"'): Fa
   return new FabricError('BAD_INPUT', text, { details: { reason: 'usage', fix } });
 }
 
+/** A fix that names the known word which was probably meant. */
+export function nearestOr(otherwise: string, word: string, known: readonly string[]): string {
+  const meant = closestWord(word, known);
+  return meant === undefined ? otherwise : `did you mean "${meant}"?`;
+}
+
 /** `file:line:column  key  message`, and the fix below it. */
 export function formatProblem(problem: Problem): string {
   const message = problem.message.replace(`; ${problem.fix}`, '');
@@ -138,16 +149,18 @@ const LABELS: Readonly<Record<string, string>> = {
 /** What an agent's side said about a failure, one fact a line: `details.upstream` for people. */
 export function upstreamLines(upstream: unknown): string[] {
   if (upstream === undefined || upstream === null || upstream === '') return [];
-  if (typeof upstream !== 'object') return labelled('it said', String(upstream));
-  if (Array.isArray(upstream)) return labelled('it said', toText(upstream));
+  if (typeof upstream !== 'object') return labelLines('it said', String(upstream));
+  if (Array.isArray(upstream)) return labelLines('it said', toText(upstream));
   return Object.entries(upstream).flatMap(([name, value]) => {
     const text = toText(value);
-    return text === '' ? [] : labelled(LABELS[name] ?? toOneLine(name.replaceAll('_', ' ')), text);
+    return text === ''
+      ? []
+      : labelLines(LABELS[name] ?? toOneLine(name.replaceAll('_', ' ')), text);
   });
 }
 
 /** A short text behind its label, a longer one below it. */
-function labelled(label: string, text: string): string[] {
+function labelLines(label: string, text: string): string[] {
   const lines = toPlainText(text).replaceAll('\t', '  ').trimEnd().split('\n');
   if (lines.length === 1) return [`${label}: ${lines[0]}`];
   const left = lines.length > MAX_LINES ? [`  … ${lines.length - MAX_LINES} lines before`] : [];

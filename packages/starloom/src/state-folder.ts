@@ -3,9 +3,10 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { FabricError } from '@starloom/core';
+import type { FabricError } from '@starloom/core';
 import { closeToOthers, writeOwnFile as writeText } from '@starloom/wire/own-file';
 import { z } from 'zod';
+import { failure } from './reasons.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -15,7 +16,16 @@ export function stateFolder(env: Env): string {
 }
 
 /** Its own folders; an earlier version, or a copy, may have left them open to other users. */
-const FOLDERS = ['agents', 'audit', 'conversations', 'identity', 'jobs', 'oauth', 'secrets'];
+const FOLDERS = [
+  'agents',
+  'audit',
+  'conversations',
+  'identity',
+  'jobs',
+  'journal',
+  'oauth',
+  'secrets',
+];
 
 /** The state folder, made if it is not there yet. */
 export async function makeStateFolder(env: Env): Promise<string> {
@@ -40,11 +50,8 @@ export function auditFolder(stateFolder: string): string {
 }
 
 function notWritable(folder: string, cause: unknown): FabricError {
-  const { code } = cause as NodeJS.ErrnoException;
-  return new FabricError('BAD_INPUT', `Cannot write to the state folder ${folder} (${code})`, {
-    details: { reason: 'config', folder, fix: 'make it writable, or set STARLOOM_HOME' },
-    cause,
-  });
+  const { code: errno } = cause as NodeJS.ErrnoException;
+  return failure('config/state_folder', { folder, errno }, { cause });
 }
 
 /**

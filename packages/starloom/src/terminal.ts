@@ -2,20 +2,23 @@
 // passes here, and here whatever a terminal would act on is removed from it.
 
 import { asTyped } from './commands.ts';
-import { render, wantsColour } from './paint.ts';
-import { fit } from './table.ts';
+import { fit, render, toSafeJson, wantsColour } from './terminal-text.ts';
 
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** Data, to stdout. */
   readonly print: (text: string) => void;
+  /** Data of a program, as one line of JSON. */
+  readonly json: (value: unknown, indent?: number) => void;
   /** Data without a line break, to stdout. */
   readonly write: (text: string) => void;
   /** Messages, to stderr. */
   readonly tell: (text: string) => void;
   /** One line on stderr that the next output replaces; nothing where stderr is no terminal. */
   readonly showStatus: (text: string) => void;
+  /** A page on stdout in place of the one before; only where `columns` is known. */
+  readonly replace: (page: string) => void;
   /** Width of stdout; `undefined` where it is no terminal. */
   readonly columns: number | undefined;
   /** Whether a person reads stderr. */
@@ -32,6 +35,9 @@ export interface Terminal {
 }
 
 const CLEAR_LINE = '\r\x1b[K';
+const HOME = '\x1b[H';
+const CLEAR_REST = '\x1b[K';
+const CLEAR_BELOW = '\x1b[J';
 
 export function createTerminal(process: NodeJS.Process): Terminal {
   for (const stream of [process.stdout, process.stderr]) {
@@ -76,7 +82,16 @@ class ProcessTerminal implements Terminal {
 
   readonly print = (text: string): void => this.#out(withNewline(this.#toOut(text)));
 
+  readonly json = (value: unknown, indent?: number): void => this.print(toSafeJson(value, indent));
+
   readonly write = (text: string): void => this.#out(this.#toOut(text));
+
+  readonly replace = (page: string): void => {
+    const lines = this.#toOut(page)
+      .split('\n')
+      .slice(0, this.#process.stdout.rows || undefined);
+    this.#out(`${HOME}${lines.map((line) => `${line}${CLEAR_REST}`).join('\r\n')}${CLEAR_BELOW}`);
+  };
 
   readonly tell = (text: string): void => {
     const shown = this.#toErr(asTyped(text, this.env));

@@ -5,15 +5,28 @@ import type {
   CallResult,
   Capability,
   Health,
+  HealthEntry,
   HeldCapability,
+  JournalCall,
+  JournalPage,
+  JournalRates,
   Manifest,
+  Registration,
   Trace,
+  UsageRow,
 } from '@starloom/core';
 import type { JobDocument } from '@starloom/jobs';
+import { paint } from './terminal-text.ts';
 
 export interface ToolPayloads {
   'fabric.agent.list': { readonly agents: readonly AgentView[] };
   'fabric.agent.describe': { readonly agent: AgentView };
+  'fabric.agent.register': Registration;
+  'fabric.agent.heartbeat': { readonly next_before: number };
+  'fabric.agent.drain': object;
+  'fabric.agent.leave': object;
+  'fabric.agent.remove': { readonly removed: boolean };
+  'fabric.agent.history': { readonly entries: readonly HealthEntry[] };
   'fabric.route.preview': {
     readonly primary: RouteRow | null;
     readonly fallbacks: readonly RouteRow[];
@@ -44,6 +57,20 @@ export interface ToolPayloads {
     readonly job_id?: string;
     readonly state?: string;
   };
+  'fabric.calls.list': JournalPage;
+  'fabric.calls.trace': { readonly calls: readonly JournalCall[] };
+  'fabric.calls.rates': {
+    readonly windows: readonly JournalRates[];
+    readonly running: readonly JournalCall[];
+  };
+  'fabric.erase': {
+    readonly calls: number;
+    readonly jobs: number;
+    readonly open_jobs: number;
+    readonly sessions: number;
+    readonly kept: readonly string[];
+  };
+  'fabric.usage': { readonly rows: readonly UsageRow[] };
   'fabric.job.status': JobPayload;
   'fabric.job.stream': JobPayload;
   'fabric.job.cancel': JobPayload;
@@ -93,4 +120,41 @@ export interface AgentRow {
   readonly upstream?: unknown;
   readonly fix?: string;
   readonly held?: readonly HeldCapability[];
+}
+
+interface Offering {
+  readonly capabilities: readonly Capability[];
+  readonly description?: string | undefined;
+  readonly health: Health;
+  /** Capabilities that wait for approval. */
+  readonly held?: readonly HeldCapability[] | undefined;
+}
+
+const FEW = 4;
+
+/**
+ * What waits for approval, then the capabilities: the number first where the names will hardly fit,
+ * what the agent is for where they are few.
+ */
+export function offersOf({ capabilities, description, health, held }: Offering): string {
+  const names = capabilities.map(({ name }) => name);
+  const waiting = paint('yellow', toWaiting(held));
+  if (names.length === 0) return waiting || noneYet(health);
+  const before = waiting ? `${waiting}; ` : '';
+  if (names.length > FEW) return `${before}${names.length}: ${names.join(', ')}`;
+  return before + names.join(', ') + (description ? `: ${description}` : '');
+}
+
+/** Such as `1 changed, 2 new`. */
+export function toWaiting(held: Offering['held'] = []): string {
+  const words = { changed: 'changed', new: 'new', look_alike: 'look-alike' } as const;
+  return Object.entries(words)
+    .map(([reason, word]) => [held.filter((one) => one.reason === reason).length, word] as const)
+    .flatMap(([number, word]) => (number > 0 ? `${number} ${word}` : []))
+    .join(', ');
+}
+
+function noneYet({ status }: Health): string {
+  const isReached = status === 'online' || status === 'degraded';
+  return paint('dim', isReached ? '(none)' : '(not reached yet)');
 }

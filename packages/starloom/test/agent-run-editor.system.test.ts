@@ -39,7 +39,7 @@ async function openEditor(world: AgentWorld, click: string) {
       if (update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text') {
         shown.push(update.content.text);
       }
-      if (update.sessionUpdate === 'tool_call_update') shown.push(String(update.status));
+      if (update.sessionUpdate === 'tool_call_update' && update.status) shown.push(update.status);
     })
     .onRequest(methods.client.session.requestPermission, ({ params }) => {
       shown.push(`asked for ${params.toolCall.title}`);
@@ -110,7 +110,7 @@ describe('starloom agent run --acp', () => {
   it.each([
     [['--acp', '--mcp', 'stdio'], /--acp.*cannot be used with.*--mcp/],
     [['--acp', '--port', '1'], /--port goes with --mcp http/],
-    [[], /say --mcp stdio, --mcp http or --acp/],
+    [[], /say --mcp stdio, --mcp http, --a2a or --acp/],
   ])('refuses %j', async (args, words) => {
     await using world = await agentWorld(['x']);
     const { code, stderr } = await runStarloom(['agent', 'run', ...args], {

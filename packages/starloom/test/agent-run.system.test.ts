@@ -190,6 +190,28 @@ describe('starloom agent run', () => {
     await client.close();
   });
 
+  it('serves other agents over A2A, by a signed card and with its key', async () => {
+    await using world = await servedWorld();
+    const args = [LAUNCHER, 'agent', 'run', '--a2a', '--json'];
+    const env = childEnvironment({ extra: world.env });
+    const child = await spawnProcess({ command: process.execPath, args, cwd: world.folder, env });
+    const { value } = await child.lines()[Symbol.asyncIterator]().next();
+    const { url, client_file, card_key } = JSON.parse(value ?? child.stderrTail());
+    const { key } = JSON.parse(await readFile(client_file, 'utf8'));
+    expect(card_key).toMatchObject({ kty: 'OKP', x: expect.any(String) });
+    const headers = { 'content-type': 'application/json', 'A2A-Version': '1.0' };
+    const send = async (more: Record<string, string>) => {
+      const parts = [{ text: 'hi' }];
+      const body = JSON.stringify({ message: { messageId: 'm', role: 'ROLE_USER', parts } });
+      const init = { method: 'POST', headers: { ...headers, ...more }, body };
+      return await fetch(`${url}/message:send`, init);
+    };
+    expect((await send({})).status).toBe(401);
+    const answered = await send({ authorization: `Bearer ${key}` });
+    expect(await answered.text()).toContain('from the agent');
+    expect(await child.stop()).toMatchObject({ code: 0 });
+  });
+
   it('serves one client over stdio', async () => {
     await using world = await servedWorld();
     const client = new Client({ name: 'test', version: '0' });

@@ -75,13 +75,13 @@ describe('starloom agent chat on a terminal', () => {
     await using chat = openAgentTerminal(world, 'chat');
     await chat.shows(/tester › /);
     chat.press(`write${ENTER}`);
-    await chat.shows(/always for fs:write_file.*\(y\/a\/n\)/s);
+    await chat.shows(/"always" would allow fs:write_file with path made\.txt.*\(y\/a\/n\)/s);
     chat.press(`a${ENTER}`);
     await chat.shows(/Written\..*tester › /s);
     chat.press(`again${ENTER}`);
     await chat.shows(/Again\..*tester › /s);
     expect(await readFile(join(world.folder, 'agent.toml'), 'utf8')).toBe(
-      '# mine\n[security.tools]\n"fs:write_file" = "allow"\n',
+      `${toml}\n[[security.always]]\ntool = "fs:write_file"\ntargets = { "path" = ["made.txt"] }\n`,
     );
   });
 });

@@ -47,6 +47,8 @@ async function addIn(files: Record<string, string>) {
   };
 }
 
+const OTHER_REGISTRY = { 'starloom.yaml': 'registry: {kind: package, package: x}' };
+
 describe('starloom agents add', () => {
   it('refuses options that the protocol of the agent does not have, in the file and in the entry', async () => {
     const wrong = '- agent_id: a\n  endpoint: {transport: stdio, command: sh, options: {cdw: /}}\n';
@@ -102,7 +104,7 @@ describe('starloom agents add', () => {
 
   it('gives it another name where one is asked for', async () => {
     await using world = await addIn({});
-    await world.add('notes', '--as', 'scribe');
+    await world.add('notes', '--name', 'scribe');
     expect(await world.agents()).toContain('- agent_id: scribe\n');
   });
 
@@ -112,7 +114,7 @@ describe('starloom agents add', () => {
     ['a name that is reserved', { 'notes/agent.json': agentFile({ name: 'fabric' }) }, 2],
     ['a broken agent.json', { 'notes/agent.json': '{"name": 1}' }, 78],
     ['an id that another agent has', { 'agents.yaml': ENTRY.replace('./notes', './other') }, 2],
-    ['a registry that is no file', { 'starloom.yaml': 'registry: {kind: package, package: x}' }, 2],
+    ['a registry that is no file while no gateway runs', OTHER_REGISTRY, 69],
     ['a broken agents.yaml', { 'agents.yaml': '- agent_id: 5\n' }, 78],
   ])(
     'refuses %s with its fix, and changes nothing',

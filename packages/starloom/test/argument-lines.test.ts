@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { argumentLines } from '../src/commands/agents-show.ts';
-import { withoutPaint } from '../src/paint.ts';
+import { withoutPaint } from '../src/terminal-text.ts';
 
 const shown = (schema: unknown) => argumentLines(schema).map(withoutPaint);
 

@@ -1,7 +1,7 @@
 import { createTrace, type FabricEvent } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { CallView } from '../src/commands/call-view.ts';
-import { withoutPaint } from '../src/paint.ts';
+import { withoutPaint } from '../src/terminal-text.ts';
 
 function screen(isWatched: boolean) {
   const shown = { out: '', err: [] as string[], status: [] as string[] };

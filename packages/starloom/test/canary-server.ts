@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 
 export interface CanaryServer extends AsyncDisposable {
   readonly url: string;
-  /** What the collector of traces and the receiver of webhooks got. */
+  /** What the collector of telemetry and the receiver of webhooks got. */
   readonly received: { readonly path: string; readonly body: string }[];
   /** What agents and models were sent as credentials. */
   readonly credentials: Set<string>;
@@ -25,7 +25,7 @@ export async function openCanaryServer(tokens: { readonly access: string }): Pro
       const value = request.headers[name];
       if (typeof value === 'string') credentials.add(value);
     }
-    if (path.startsWith('/v1/traces') || path === '/hook') {
+    if (/^\/v1\/(traces|logs|metrics)$/.test(path) || path === '/hook') {
       received.push({ path, body: JSON.stringify(request.headers) + body });
       return json(response, 200, {});
     }

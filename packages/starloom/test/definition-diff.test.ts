@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { differenceLines, differences } from '../src/commands/agents-approve.ts';
-import { toVisible } from '../src/plain-text.ts';
+import { toVisible } from '../src/terminal-text.ts';
 
 describe('the differences of two definitions', () => {
   it('names the innermost place that differs', () => {

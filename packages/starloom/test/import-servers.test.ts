@@ -2,9 +2,8 @@
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readClientFile } from '../src/import-servers/client-servers.ts';
 import { expandSetting, expandText, isSecretName } from '../src/import-servers/expand.ts';
-import { planImport } from '../src/import-servers/plan-import.ts';
+import { planImport, readClientFile } from '../src/import-servers/plan-import.ts';
 import { toAgentId } from '../src/to-agent-id.ts';
 import { scratch } from './run-starloom.ts';
 

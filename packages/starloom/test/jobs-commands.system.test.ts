@@ -102,7 +102,7 @@ describe('commands about jobs', () => {
     const { job_id, show } = await startAsking();
     const [question] = (await show()).inputs;
     expect(question).toMatchObject({ message: 'Which colour?' });
-    const answer = `${question.id}={"colour":"red"}`;
+    const answer = `${question.id}=red`;
     expect(await gateway.run('jobs', 'input', job_id, answer)).toMatchObject({ code: 0 });
     const watched = await gateway.run('jobs', 'watch', job_id);
     expect(watched.code).toBe(0);

@@ -1,7 +1,7 @@
 import type { JobDocument } from '@starloom/jobs';
 import { describe, expect, it } from 'vitest';
 import { ageOf, progressOf, toPage } from '../src/commands/jobs.ts';
-import { withoutPaint } from '../src/paint.ts';
+import { withoutPaint } from '../src/terminal-text.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05.000Z');
 const JOB: JobDocument = {

@@ -32,7 +32,7 @@ process.exitCode = 7;`;
 
 describe('the launcher', () => {
   it('runs the source where it is present, in the same process', async () => {
-    await using place = await launcherWith({ 'src/main.ts': REPORT, 'dist/main.js': '' });
+    await using place = await launcherWith({ 'src/main.ts': REPORT, 'bundle/main.js': '' });
     const { code, stdout } = await runNode(['bin/starloom.js', 'a', '--b'], { cwd: place.folder });
     expect(code).toBe(7);
     expect(JSON.parse(stdout)).toEqual({ from: 'src/main.ts', args: ['a', '--b'], conditions: [] });
@@ -54,11 +54,11 @@ describe('the launcher', () => {
     }
   });
 
-  it('runs dist where there is no source', async () => {
-    await using place = await launcherWith({ 'dist/main.js': REPORT });
+  it('runs the bundle where there is no source', async () => {
+    await using place = await launcherWith({ 'bundle/main.js': REPORT });
     const { code, stdout } = await runNode(['bin/starloom.js'], { cwd: place.folder });
     expect(code).toBe(7);
-    expect(JSON.parse(stdout)).toMatchObject({ from: 'dist/main.js' });
+    expect(JSON.parse(stdout)).toMatchObject({ from: 'bundle/main.js' });
   });
 
   it('hands over to the newer Node of the checkout when this one is too old', async () => {
@@ -78,11 +78,11 @@ describe('the launcher', () => {
     }
   });
 
-  it('runs dist on Node 22, which cannot run the source', async () => {
-    await using built = await launcherWith({ 'dist/main.js': REPORT });
+  it('runs the bundle on Node 22, which cannot run the source', async () => {
+    await using built = await launcherWith({ 'bundle/main.js': REPORT });
     const args = ['--require', './node-22.cjs', 'bin/starloom.js'];
     const { stdout } = await runNode(args, { cwd: built.folder });
-    expect(JSON.parse(stdout)).toMatchObject({ from: 'dist/main.js' });
+    expect(JSON.parse(stdout)).toMatchObject({ from: 'bundle/main.js' });
     await using checkout = await launcherWith({ 'src/main.ts': REPORT });
     const { code, stderr } = await runNode(args, { cwd: checkout.folder });
     expect(code).toBe(1);
@@ -108,7 +108,7 @@ console.log('ready');`,
   });
 
   it('says what to do when Node is too old and no newer one is near', async () => {
-    await using place = await launcherWith({ 'dist/main.js': REPORT });
+    await using place = await launcherWith({ 'bundle/main.js': REPORT });
     const args = ['--require', './old.cjs', 'bin/starloom.js'];
     const { code, stdout, stderr } = await runNode(args, { cwd: place.folder });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

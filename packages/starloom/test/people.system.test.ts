@@ -129,6 +129,18 @@ describe('starloom up on a terminal', () => {
     const env = { STARLOOM_HOME: join(place.folder, 'home') };
     await using terminal = openTerminal({ ...place, env }, 'up', '--port', '0');
     await terminal.shows(/starloom is up at http[\s\S]*Ctrl-C stops it/);
+    const [link = ''] = /http\S+\/console\/#code=[\w-]{43}/.exec(terminal.written) ?? [];
+    const again = await runStarloom(['console'], { cwd: place.folder, env });
+    expect(again.stdout).toMatch(/^http\S+\/console\/#code=[\w-]{43}\n$/);
+    for (const url of [link, again.stdout.trim()]) {
+      const [page, code] = url.split('#code=');
+      const response = await fetch(`${page}api/session`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ code }),
+      });
+      expect(await response.json()).toMatchObject({ ok: true, principal: 'local' });
+    }
     const call = ['call', 'echo', 'say', 'good morning'];
     expect((await runStarloom(call, { cwd: place.folder, env })).code).toBe(0);
     await terminal.shows(/\d\d:\d\d:\d\d {2}echo\.say {2}ok {2}\d+ ms/);
@@ -145,5 +157,6 @@ describe('starloom up on a terminal', () => {
     const { stderr } = await gateway.stop();
     const lines = stderr.trim().split('\n');
     expect(lines.map((line) => JSON.parse(line).level)).toContain('warn');
+    expect(stderr).not.toContain('#code=');
   });
 });

@@ -69,6 +69,15 @@ describe('starloom policy', () => {
     expect(stderr).toMatch(/fix: use principal/);
   });
 
+  it('shares rules with a realm alone', async () => {
+    const files = { 'starloom.yaml': RULES, 'rules.yaml': 'rules: []\n' };
+    await using place = await scratch(files);
+    const share = (...words: string[]) =>
+      runStarloom(['policy', 'share', ...words], { cwd: place.folder });
+    expect((await share('rules.yaml')).stderr).toMatch(/names no realm[\s\S]*fix: set realm\.key/);
+    expect((await share()).stderr).toContain('name a file with rules, or pass --clear');
+  });
+
   it('a call that a rule refuses exits 3 and names the rule, and its reason', async () => {
     const rules = RULES.replace(
       'capability == "shout"\n      effect: deny',

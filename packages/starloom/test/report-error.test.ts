@@ -1,7 +1,7 @@
 import { createTrace, FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { withoutPaint } from '../src/paint.ts';
 import { reportError, toUsageError, upstreamLines } from '../src/report-error.ts';
+import { withoutPaint } from '../src/terminal-text.ts';
 
 function report(
   error: unknown,

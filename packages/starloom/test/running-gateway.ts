@@ -100,3 +100,38 @@ async function launch(
     },
   };
 }
+
+const NODE_KEY = 'kR3vTq8sLx2mWn5bYc7dZf9gHj1pQa4e';
+
+/** Of a gateway that lets nodes in with this key. */
+export const NODE_FILES = {
+  'node.key': NODE_KEY,
+  'starloom.yaml': `auth:
+  psk: [{ key_id: n1, key: "file:./node.key", principal: n1, tier: org, scopes: ["register:*"] }]
+`,
+};
+
+/** `starloom node` with the echo agent, connected to all of these gateways. */
+export async function startNode(gateways: readonly string[], id = 'n1') {
+  const agents = AGENTS.replace('trust_tier: local', 'trust_tier: org');
+  const place = await scratch({ 'echo.cjs': ECHO_AGENT, 'agents.yaml': agents });
+  const named = gateways.flatMap((url) => ['--gateway', url]);
+  const child = await spawnProcess({
+    command: process.execPath,
+    args: [LAUNCHER, 'node', ...named, '--key', 'env:NODE_KEY', '--id', id, '--json'],
+    cwd: place.folder,
+    env: childEnvironment({ extra: { STARLOOM_HOME: place.folder, NODE_KEY } }),
+  });
+  const lines = child.lines()[Symbol.asyncIterator]();
+  for (const _ of gateways) {
+    const { value } = await lines.next();
+    const connected = JSON.parse(value ?? child.stderrTail());
+    if (connected.event !== 'connected' || connected.agents[0] !== 'echo')
+      throw new Error(child.stderrTail());
+  }
+  const close = async () => {
+    await child.stop();
+    await place[Symbol.asyncDispose]();
+  };
+  return Object.assign(child, { [Symbol.asyncDispose]: close });
+}

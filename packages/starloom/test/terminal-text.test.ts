@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { paint, render, wantsColour } from '../src/paint.ts';
 import { toPeopleLine } from '../src/people-log.ts';
-import { toPlainText, toSafeJson } from '../src/plain-text.ts';
-import { fit, table, widthOf } from '../src/table.ts';
+import {
+  fit,
+  paint,
+  render,
+  table,
+  toPlainText,
+  toSafeJson,
+  wantsColour,
+  widthOf,
+} from '../src/terminal-text.ts';
 
 describe('text of agents on a terminal', () => {
   it.each([

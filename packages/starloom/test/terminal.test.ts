@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { paint } from '../src/paint.ts';
 import { createTerminal } from '../src/terminal.ts';
+import { paint } from '../src/terminal-text.ts';
 
 /** A process with streams that keep what is written to them. */
 function fakeProcess({ isTTY = false, env = {} }: { isTTY?: boolean; env?: object } = {}) {

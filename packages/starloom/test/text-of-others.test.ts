@@ -12,12 +12,11 @@ import { showHealth } from '../src/commands/health.ts';
 import { listJobs } from '../src/commands/jobs.ts';
 import { listSharedKeys } from '../src/commands/keys.ts';
 import { previewRoute } from '../src/commands/route.ts';
-import { render } from '../src/paint.ts';
 import { toPeopleLine } from '../src/people-log.ts';
 import { reportError } from '../src/report-error.ts';
 import { auditFolder, identityFolder } from '../src/state-folder.ts';
-import { table } from '../src/table.ts';
 import type { Terminal } from '../src/terminal.ts';
+import { render, table } from '../src/terminal-text.ts';
 
 /** A forged line, a cleared screen, reordered text, and a window title that does not end. */
 const HOSTILE = 'x\nFORGED\r\nFORGED\u2028FORGED\tFORGED\x1b[2J\u202eevil\ufdd4\x1b]0;FORGED';

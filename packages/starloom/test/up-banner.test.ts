@@ -2,7 +2,7 @@ import { capabilitySchema } from '@starloom/core';
 import { exampleManifest } from '@starloom/core/testing';
 import { expect, it } from 'vitest';
 import { banner } from '../src/commands/up.ts';
-import { render } from '../src/paint.ts';
+import { render } from '../src/terminal-text.ts';
 
 it('what "starloom up" prints shows agents with what they offer, or that it is not known yet', () => {
   const health = { status: 'unknown', checked_at: '2026-11-15T00:00:00.000Z' } as const;
@@ -11,6 +11,7 @@ it('what "starloom up" prints shows agents with what they offer, or that it is n
     capabilities: names.map((name) => capabilitySchema.parse({ name })),
     health,
     held: [],
+    instances: [],
   });
   const agents = [
     agent('few', ['a', 'b'], 'Does this\nand that'),

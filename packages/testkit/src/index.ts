@@ -5,11 +5,19 @@ export {
   type TestCa,
 } from './certificates.ts';
 export {
+  Collector,
+  KIND,
+  type ReceivedLine,
+  type ReceivedMetric,
+  type ReceivedSpan,
+} from './collector.ts';
+export {
   describeWithEngine,
   describeWithPeer,
   type MissingEngine,
   type OpenedEngines,
 } from './describe-with-engine.ts';
+export { emptyDatabase, openDatabase } from './empty-database.ts';
 export {
   type Engine,
   type EngineName,

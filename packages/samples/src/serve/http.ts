@@ -3,21 +3,23 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EventStamper, FabricError, ResultFold, type Trace } from '@starloom/core';
-import { createSseWriter, SSE_HEADERS } from '@starloom/wire';
-import { type RunOptions, runAgent, type SampleAgent } from '../agent.ts';
-import { type AgentCall, parseCall, type ServeOptions, toFailure } from './call.ts';
+import { BoundedBody, createSseWriter, SSE_HEADERS } from '@starloom/wire';
+import { runAgent, type SampleAgent } from '../agent.ts';
+import { parseCall, type ServeOptions, toFailure } from './call.ts';
 import { serveLoopback } from './loopback.ts';
+
+const MAX_BODY_BYTES = 8_388_608;
 
 export async function serveHttp<Input>(
   agent: SampleAgent<Input>,
-  options: ServeOptions,
+  { port, pauseMs }: ServeOptions,
 ): Promise<void> {
   const path = `/${agent.id}`;
-  await serveLoopback(options.port, path, async (request, response) => {
+  await serveLoopback(port, path, async (request, response) => {
     if (request.url === `${path}/health`) return sendJson(response, 200, { status: 'online' });
     if (request.url !== path) return sendJson(response, 404, { error: `try ${path}` });
     if (request.method !== 'POST') return sendJson(response, 405, { error: 'POST an envelope' });
-    await answer(agent, request, response, options);
+    await answer(agent, request, response, pauseMs);
   });
 }
 
@@ -25,7 +27,7 @@ async function answer<Input>(
   agent: SampleAgent<Input>,
   request: IncomingMessage,
   response: ServerResponse,
-  options: ServeOptions,
+  pauseMs: number,
 ): Promise<void> {
   const left = new AbortController();
   response.once('close', () => left.abort());
@@ -33,64 +35,54 @@ async function answer<Input>(
   try {
     const call = parseCall(await readJson(request), agent.capability);
     trace = call.trace;
-    const respond = call.stream ? sendEvents : sendResult;
-    await respond(agent, call, response, { signal: left.signal, pauseMs: options.pauseMs });
+    const events = runAgent(agent, call.input, { signal: left.signal, pauseMs });
+    if (call.stream) return await sendEvents(events, agent.id, call.trace, response);
+    const fold = new ResultFold();
+    for await (const body of events) fold.add(body);
+    sendJson(response, 200, fold.result() ?? {});
   } catch (error) {
     const failure = toFailure(error);
     sendJson(response, failure.row.http, failure.toPayload(trace));
   }
 }
 
-type Send = <Input>(
-  agent: SampleAgent<Input>,
-  call: AgentCall,
+async function sendEvents(
+  events: ReturnType<typeof runAgent>,
+  agentId: string,
+  trace: Trace,
   response: ServerResponse,
-  options: RunOptions,
-) => Promise<void>;
-
-const sendEvents: Send = async (agent, { input, trace }, response, options) => {
+): Promise<void> {
   response.writeHead(200, SSE_HEADERS);
   await using stream = createSseWriter(response);
   const stamper = new EventStamper(trace, Date.now);
   try {
-    for await (const body of runAgent(agent, input, options)) {
-      const event = stamper.stamp(body, agent.id);
+    for await (const body of events) {
+      const event = stamper.stamp(body, agentId);
       await stream.send({ event: event.type, data: JSON.stringify(event) });
     }
   } catch (thrown) {
-    if (options.signal.aborted) return;
+    if (response.closed) return;
     const { error } = toFailure(thrown).toPayload(trace);
     await stream.send({ event: 'error', data: JSON.stringify({ type: 'error', error }) });
   }
-};
-
-const sendResult: Send = async (agent, { input }, response, options) => {
-  const fold = new ResultFold();
-  for await (const body of runAgent(agent, input, options)) fold.add(body);
-  sendJson(response, 200, fold.result() ?? {});
-};
+}
 
 function sendJson(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
-
-const MAX_BODY_BYTES = 8_388_608;
 
 /** The body as JSON, or BAD_INPUT. Other content types are refused: a web page can send those. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   if (!request.headers['content-type']?.startsWith('application/json')) {
     throw badBody('content_type', 'send application/json');
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const body = new BoundedBody(MAX_BODY_BYTES);
   // The connection outlives a body that is refused, so that the refusal arrives.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw badBody('too_large', `send at most ${MAX_BODY_BYTES} bytes`);
-    chunks.push(chunk);
+    if (!body.push(chunk)) throw badBody('too_large', `send at most ${MAX_BODY_BYTES} bytes`);
   }
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(body.toBuffer().toString('utf8'));
   } catch {
     throw badBody('invalid_json', 'send one JSON document');
   }

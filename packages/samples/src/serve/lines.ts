@@ -4,10 +4,8 @@
 import { createTrace, EventStamper, traceSchema } from '@starloom/core';
 import { readNdjson, writeNdjson } from '@starloom/wire';
 import { z } from 'zod';
-import type { SampleAgent } from '../agent.ts';
-import { type RunOptions, runAgent } from '../agent.ts';
-import type { ServeOptions } from './call.ts';
-import { parseCall, toFailure } from './call.ts';
+import { type RunOptions, runAgent, type SampleAgent } from '../agent.ts';
+import { parseCall, type ServeOptions, toFailure } from './call.ts';
 
 const MAX_LINE_BYTES = 8_388_608;
 

@@ -18,8 +18,7 @@ import {
   toAnswerTrace,
 } from '@starloom/core';
 import { type AgentCard, runAgent, type SampleAgent } from '../agent.ts';
-import type { ServeOptions } from './call.ts';
-import { toFailure } from './call.ts';
+import { type ServeOptions, toFailure } from './call.ts';
 import { serveLoopback } from './loopback.ts';
 
 function createMcpServer<Input>(agent: SampleAgent<Input>, options: ServeOptions): McpServer {

@@ -10,18 +10,26 @@ import { anthropic } from './apis/anthropic.ts';
 import { gemini } from './apis/gemini.ts';
 import { openaiChat } from './apis/openai-chat.ts';
 import { openaiResponses } from './apis/openai-responses.ts';
-import type { FakeApi, FakeSseEvent } from './fake-api.ts';
-import { type FakeQuestion, type FakeRequest, record } from './fake-request.ts';
 import {
+  type FakeApi,
+  type FakeCall,
   type FakeFailure,
   type FakeGarbage,
+  type FakeMessage,
+  type FakePart,
   type FakeReply,
+  type FakeRequest,
   type FakeScript,
   type FakeSpeech,
+  type FakeSseEvent,
+  type FakeStoreRequest,
+  type FakeTool,
+  type Json,
+  optional,
+  record,
+  text,
   toSpeech,
-} from './fake-script.ts';
-import { findFault } from './find-fault.ts';
-import { spellCalls } from './spell-calls.ts';
+} from './fake-api.ts';
 
 export const FAKE_APIS = {
   gemini,
@@ -44,16 +52,29 @@ export interface FakeModel extends AsyncDisposable {
   readonly baseUrl: string;
   /** Everything that was asked in the shape of the API, oldest first. */
   readonly requests: readonly FakeRequest[];
+  /** What was kept, renewed and deleted, where the API keeps parts of questions. */
+  readonly storeRequests: readonly FakeStoreRequest[];
+  /** Drops everything that is kept, as the service does after its time. */
+  dropStored(): void;
   /** Cuts every connection. */
   close(): Promise<void>;
 }
 
 export async function startFakeModel({ api, script, key }: FakeModelOptions): Promise<FakeModel> {
   const requests: FakeRequest[] = [];
+  const storeRequests: FakeStoreRequest[] = [];
   const shape: FakeApi = FAKE_APIS[api];
+  const stored = new Map<string, Json>();
   const server = createServer((request, response) => {
     const answering = async () => {
-      const asked = await readRequest(shape, request, response, key);
+      const given = await readBody(shape, request, key);
+      if ('status' in given) return refuse(shape, response, given);
+      const { method = '', url: path = '' } = request;
+      if (shape.stored?.path.test(path)) {
+        storeRequests.push({ method, path, body: given.body });
+        return serveStore(shape, response, storeRequests, stored);
+      }
+      const asked = readRequest(shape, request, response, given.body, stored);
       if ('status' in asked) return refuse(shape, response, asked);
       const index = requests.push(asked) - 1;
       const fault = findFault(asked);
@@ -76,30 +97,107 @@ export async function startFakeModel({ api, script, key }: FakeModelOptions): Pr
     await once(server, 'close');
   };
   const baseUrl = `http://127.0.0.1:${port}${shape.basePath}`;
-  return { baseUrl, requests, close, [Symbol.asyncDispose]: close };
+  const dropStored = () => stored.clear();
+  return { baseUrl, requests, storeRequests, dropStored, close, [Symbol.asyncDispose]: close };
 }
 
-async function readRequest(
+async function readBody(
+  api: FakeApi,
+  request: IncomingMessage,
+  key: string | undefined,
+): Promise<{ readonly body: Json } | FakeFailure> {
+  const { method, url: path = '', headers } = request;
+  if (![api.path, api.stored?.path].some((known) => known?.test(path))) {
+    return { status: 404, message: `There is no ${path}` };
+  }
+  const sent = await readText(request);
+  const body = method === 'DELETE' && sent === '' ? {} : parseBody(sent);
+  if (body === undefined) return { status: 400, message: 'The body is no JSON object' };
+  if (key !== undefined && text(headers[api.keyHeader]).replace(/^Bearer /i, '') !== key) {
+    return { status: 401, message: 'The key is not known' };
+  }
+  return { body };
+}
+
+function serveStore(
+  api: FakeApi,
+  response: ServerResponse,
+  requests: readonly FakeStoreRequest[],
+  stored: Map<string, Json>,
+): void {
+  const { method, path, body } = requests.at(-1) ?? { method: '', path: '', body: {} };
+  const name = text(api.stored?.path.exec(path)?.groups?.id);
+  if (method !== 'POST' && !stored.has(name)) {
+    refuse(api, response, { status: 403, message: `There is no ${name}` });
+    return;
+  }
+  const id = method === 'POST' ? `${name}/${requests.length}` : name;
+  if (method === 'POST') stored.set(id, body);
+  if (method === 'DELETE') stored.delete(id);
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(method === 'DELETE' ? {} : { name: id }));
+}
+
+/** The body with what is kept for it; a question may not have both. */
+function withStored(api: FakeApi, body: Json, stored: ReadonlyMap<string, Json>) {
+  const { field = '' } = api.stored ?? {};
+  const id = text(body[field]);
+  if (id === '') return body;
+  const kept = stored.get(id);
+  if (!kept) return { status: 403, message: `There is no ${id}` };
+  const { ttl: _, ...parts } = kept;
+  const twice = Object.keys(parts).find((key) => key in body);
+  return twice === undefined
+    ? { ...parts, ...body }
+    : { status: 400, message: `${twice} cannot be sent with ${field}` };
+}
+
+function readRequest(
   api: FakeApi,
   request: IncomingMessage,
   response: ServerResponse,
-  key: string | undefined,
-): Promise<FakeRequest | FakeFailure> {
+  body: Json,
+  stored: ReadonlyMap<string, Json>,
+): FakeRequest | FakeFailure {
   const { url: path = '', headers } = request;
   const ended = new Promise<'answered' | 'left'>((resolve) => {
     response.once('close', () => resolve(response.writableFinished ? 'answered' : 'left'));
   });
-  const body = parseBody(await readText(request));
-  const question = api.readQuestion(path, body ?? {});
-  if (question === undefined) return { status: 404, message: `There is no ${path}` };
-  if (body === undefined) return { status: 400, message: 'The body is no JSON object' };
-  if (key !== undefined && api.readKey(headers) !== key) {
-    return { status: 401, message: 'The key is not known' };
-  }
-  return { path, headers, body, ...question, ended };
+  const { model = text(body.model), method = '' } = api.path.exec(path)?.groups ?? {};
+  const whole = withStored(api, body, stored);
+  if (isFailure(whole)) return whole;
+  const { system, messages, tools } = api.readQuestion(whole);
+  return {
+    path,
+    headers,
+    body,
+    model,
+    stream: body.stream === true || method.startsWith('stream'),
+    system: system.map(text).filter(Boolean).join('\n'),
+    messages: gather(messages),
+    tools: tools.map(({ name, description, parameters }) => {
+      return { name: text(name), ...optional('description', description), parameters };
+    }),
+    ended,
+  };
 }
 
-function parseBody(text: string): Readonly<Record<string, unknown>> | undefined {
+function isFailure(value: Json | FakeFailure): value is FakeFailure {
+  return typeof value.status === 'number';
+}
+
+/** Neighbouring messages of one role as one. */
+function gather(messages: readonly FakeMessage[]): FakeMessage[] {
+  const gathered: FakeMessage[] = [];
+  for (const message of messages) {
+    const last = gathered.at(-1);
+    if (last?.role !== message.role) gathered.push(message);
+    else gathered[gathered.length - 1] = { ...last, parts: [...last.parts, ...message.parts] };
+  }
+  return gathered;
+}
+
+function parseBody(text: string): Json | undefined {
   try {
     return record(JSON.parse(text));
   } catch {
@@ -116,7 +214,7 @@ async function replyTo(script: FakeScript, asked: FakeRequest, index: number): P
 async function answer(
   api: FakeApi,
   response: ServerResponse,
-  { model, stream, tools }: FakeQuestion,
+  { model, stream, tools }: FakeRequest,
   reply: FakeReply,
 ): Promise<void> {
   if (typeof reply === 'object' && 'status' in reply) return refuse(api, response, reply);
@@ -175,4 +273,74 @@ async function writeInTwo(response: ServerResponse, { event, data }: FakeSseEven
   await nextTurn();
   response.write(bytes.subarray(middle));
   await nextTurn();
+}
+
+const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
+
+/** Why the real services refuse the request with 400; `undefined` when they do not. */
+function findFault({ tools, messages }: FakeRequest): string | undefined {
+  const offered = tools.map(({ name }) => name);
+  const called = messages.flatMap(callsOf).map(({ name }) => name);
+  return findBadName([...offered, ...called]) ?? findTwin(offered) ?? findUnpaired(messages);
+}
+
+function findBadName(names: readonly string[]): string | undefined {
+  const bad = names.find((name) => !TOOL_NAME.test(name));
+  return bad === undefined ? undefined : `The tool name "${bad}" is not ${TOOL_NAME.source}`;
+}
+
+function findTwin(names: readonly string[]): string | undefined {
+  const twin = names.find((name, index) => names.indexOf(name) !== index);
+  return twin === undefined ? undefined : `The tool "${twin}" stands twice`;
+}
+
+/** The results of an assistant's calls stand in the next message, all of them and no others. */
+function findUnpaired(messages: readonly FakeMessage[]): string | undefined {
+  if (messages.length === 0) return 'There is no message';
+  const [first] = messages;
+  const pairs = messages.map((message, index) => [message, messages[index + 1]] as const);
+  const stray = first === undefined ? [] : idsOf(resultsOf(first));
+  if (stray.length > 0) return `The results ${stray} follow no calls`;
+  for (const [message, next] of pairs) {
+    const calls = idsOf(callsOf(message)).toSorted().join();
+    const results = next === undefined ? '' : idsOf(resultsOf(next)).toSorted().join();
+    if (calls !== results) return `The calls [${calls}] are followed by results of [${results}]`;
+  }
+  return undefined;
+}
+
+function callsOf({ parts }: FakeMessage) {
+  return parts.flatMap((part) => ('call' in part ? [part.call] : []));
+}
+
+function resultsOf({ parts }: FakeMessage) {
+  return parts.flatMap((part) => ('result' in part ? [part.result] : []));
+}
+
+/** By position where the wire has no ids. */
+function idsOf(items: readonly { readonly id?: string }[]): string[] {
+  return items.map(({ id }, index) => id ?? `#${index}`);
+}
+
+/**
+ * The calls of a speech by the names that the request offered: a script says `fs:read_file`, the
+ * request offered `fs_read_file`. A name that was not offered stays as it is.
+ */
+function spellCalls(speech: FakeSpeech, tools: readonly FakeTool[]): FakeSpeech {
+  const parts = speech.parts.map((part): FakePart => {
+    return 'call' in part ? { call: spell(part.call, tools) } : part;
+  });
+  return { ...speech, parts };
+}
+
+function spell(call: FakeCall, tools: readonly FakeTool[]): FakeCall {
+  const names = tools.map(({ name }) => name);
+  if (names.includes(call.name)) return call;
+  const alike = names.filter((name) => letters(name) === letters(call.name));
+  const [name] = alike;
+  return name === undefined || alike.length > 1 ? call : { ...call, name };
+}
+
+function letters(name: string): string {
+  return name.replace(/[^A-Za-z0-9]/g, '');
 }

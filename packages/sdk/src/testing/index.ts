@@ -1,4 +1,20 @@
-export type { FakeApi } from './fake-api.ts';
+export type {
+  FakeAnswer,
+  FakeApi,
+  FakeCall,
+  FakeFailure,
+  FakeFinish,
+  FakeGarbage,
+  FakeMessage,
+  FakeMessagePart,
+  FakePart,
+  FakeReply,
+  FakeRequest,
+  FakeScript,
+  FakeStoreRequest,
+  FakeTool,
+  FakeUsage,
+} from './fake-api.ts';
 export {
   FAKE_APIS,
   type FakeApiName,
@@ -6,18 +22,6 @@ export {
   type FakeModelOptions,
   startFakeModel,
 } from './fake-model.ts';
-export type { FakeMessage, FakeMessagePart, FakeRequest, FakeTool } from './fake-request.ts';
-export type {
-  FakeAnswer,
-  FakeCall,
-  FakeFailure,
-  FakeFinish,
-  FakeGarbage,
-  FakePart,
-  FakeReply,
-  FakeScript,
-  FakeUsage,
-} from './fake-script.ts';
 export {
   type OpenSubject,
   type ProviderFeatures,

@@ -1,9 +1,9 @@
 import { createInterface, type Interface } from 'node:readline';
 import { createTrace, ERRORS, FabricError } from '@starloom/core';
 import { type Agent, type Approve, listSlashCommands } from '@starloom/runtime';
-import { toPlainText, toSafeJson } from '../plain-text.ts';
 import { reportError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
+import { toPlainText } from '../terminal-text.ts';
 import type { ExecOptions, TurnCommandOptions } from './agent.ts';
 import { approveBy, approveOnce, openCommandAgent } from './agent-open.ts';
 import { describeRefusal, describeSegments, Refusals, TurnView } from './agent-turn-view.ts';
@@ -86,7 +86,7 @@ async function takeTurn(
     });
     const { segments, steps, usage } = result;
     const { refused } = refusals;
-    if (json) terminal.print(toSafeJson({ segments, steps, usage, trace, refused }));
+    if (json) terminal.json({ segments, steps, usage, trace, refused });
     else if (steps === 0) {
       view.output(segments);
       if (line.trim() === '/help') terminal.print(LEAVE_HELP);
@@ -138,7 +138,7 @@ class ChatTurn {
 export async function execTurn(
   terminal: Terminal,
   words: readonly string[],
-  { agent: path, session, yes, strict, json = false }: ExecOptions,
+  { agent: path, session, yes, allowRefused, json = false }: ExecOptions,
 ): Promise<void> {
   const approve = approveOnce(terminal, { yes, json });
   await using agent = await openCommandAgent(terminal, { path, json, approve });
@@ -159,9 +159,9 @@ export async function execTurn(
       ...(session !== undefined && { sessionId: session }),
     });
     const { refused } = refusals;
-    if (json) terminal.print(toSafeJson({ segments, steps, usage, trace, refused }));
+    if (json) terminal.json({ segments, steps, usage, trace, refused });
     else terminal.print(describeSegments(segments));
-    if (strict && refused.length > 0) terminal.exitCode = ERRORS.POLICY_DENIED.exit;
+    if (!allowRefused && refused.length > 0) terminal.exitCode = ERRORS.POLICY_DENIED.exit;
   } catch (error) {
     terminal.exitCode = reportError(error, { json, tell: terminal.tell, trace });
   }

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { FabricError } from '@starloom/core';
 import { type AgentFileInput, parseAgentConfig } from '@starloom/runtime';
-import { toSafeJson } from '../plain-text.ts';
+import { unwritable } from '../files/artifacts.ts';
+import { failure } from '../reasons.ts';
 import type { Terminal } from '../terminal.ts';
 import type { InitOptions } from './agent.ts';
 
@@ -20,7 +20,7 @@ export async function initAgent(
   const path = resolve(terminal.cwd, folder);
   const files = ['agent.json', 'agent.toml'].map((file) => join(folder, file));
   const there = files.find((file) => existsSync(resolve(terminal.cwd, file)));
-  if (there !== undefined && !force) throw alreadyThere(there);
+  if (there !== undefined && !force) throw failure('exists', { file: there });
   const defaults = {
     name: name ?? basename(path) ?? 'agent',
     purpose: '',
@@ -36,7 +36,7 @@ export async function initAgent(
   const text = JSON.stringify({ ...$schema, ...agent }, null, 2);
   const texts = [`${text}\n`, agentToml(schemas?.toml)];
   await write(path, files, texts, force === true);
-  if (json) terminal.print(toSafeJson({ name: agent.name, files }));
+  if (json) terminal.json({ name: agent.name, files });
   else terminal.tell(nextSteps(agent.name, files, folder, answers.model));
 }
 
@@ -49,9 +49,7 @@ function withoutKey(agent: AgentFileInput): AgentFileInput {
   if (!('api_key' in agent.provider)) return agent;
   const { api_key: reference, ...provider } = agent.provider;
   if (/^(?:env|file):./.test(String(reference))) return { ...agent, provider };
-  throw new FabricError('BAD_INPUT', '--api-key is not a reference', {
-    details: { reason: 'config', fix: 'write env:NAME or file:PATH; a key never stands in a file' },
-  });
+  throw failure('config/api_key');
 }
 
 async function ask(
@@ -99,11 +97,7 @@ async function write(
       await writeFile(join(folder, basename(file)), texts[index] ?? '', { flag });
     }
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new FabricError('BAD_INPUT', `Cannot write to ${folder} (${code})`, {
-      details: { reason: 'not_writable', folder, fix: 'name a folder that you may write to' },
-      cause,
-    });
+    throw unwritable(folder, cause);
   }
 }
 
@@ -133,12 +127,6 @@ const SCRIPT_HINT = [
   'It follows a script until "provider" in agent.json names a model, such as',
   `  {"kind": "openai-compatible", "base_url": "${DEFAULT_BASE_URL}", "model": "llama3.2"}`,
 ];
-
-function alreadyThere(file: string): FabricError {
-  return new FabricError('BAD_INPUT', `${file} is already there`, {
-    details: { reason: 'exists', file, fix: 'name another folder, or overwrite it with --force' },
-  });
-}
 
 interface AgentAnswers {
   readonly name: string;
@@ -173,7 +161,7 @@ function agentFile({ name, purpose, plugins, model }: AgentAnswers): AgentFileIn
     plugins: plugins.map((plugin) =>
       plugin === 'fs' ? { name: plugin, config: { roots: ['.'] } } : { name: plugin },
     ),
-    mcp: { expose_tools: ['ask', ...(hasFiles ? ['fs:read_file', 'fs:list'] : [])] },
+    expose: { tools: ['ask', ...(hasFiles ? ['fs:read_file', 'fs:list'] : [])] },
     limits: { steps: 50, tokens: 100_000, seconds: 600 },
   };
 }

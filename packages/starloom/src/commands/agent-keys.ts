@@ -2,7 +2,7 @@
 // or drawn once and kept, so that clients stay connected over restarts.
 
 import { loadConfig, secret } from '@starloom/config';
-import { FabricError, isLoopback } from '@starloom/core';
+import { isLoopback } from '@starloom/core';
 import { checkSharedKey } from '@starloom/gateway/config';
 import {
   type Authenticator,
@@ -11,6 +11,7 @@ import {
   generateKey,
 } from '@starloom/identity';
 import { z } from 'zod';
+import { failure } from '../reasons.ts';
 import { readClientFile, writeClientFile } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -25,8 +26,10 @@ interface KeyOptions {
 interface AgentKey {
   /** The key, or the reference that was given for it. */
   readonly shown: string;
+  /** For a gateway at which the agent registers; none where callers need no key. */
+  readonly header: string | undefined;
   readonly authenticator: Authenticator;
-  /** Leaves word how to reach the agent; the file it stands in. A key that was given is not copied. */
+  /** Writes how to reach the agent into a file, and returns its path. A key that was given is not copied. */
   save(url: string): Promise<string | undefined>;
 }
 
@@ -38,11 +41,12 @@ export async function openAgentKey(
   folder: string,
   { host, key: reference, anonymous = false }: KeyOptions,
 ): Promise<AgentKey> {
-  if (anonymous && !isLoopback(host)) throw openToAll(host);
+  if (anonymous && !isLoopback(host)) throw failure('usage/anonymous', { host });
   const key = await (reference ? readKey(terminal, reference) : keptKey(folder));
   const psk = createPskVerifier([{ ...OWNER, key }]);
   return {
     shown: reference ?? key,
+    header: anonymous ? undefined : `Bearer ${key}`,
     authenticator: createAuthenticator({ psk, anonymous }),
     async save(url) {
       if (reference) return undefined;
@@ -61,14 +65,4 @@ async function readKey({ env, cwd }: Terminal, reference: string): Promise<strin
   const flags = [{ name: '--key', path: ['key'], value: reference }];
   const { value } = await loadConfig({ schema: keySchema, env, cwd, flags });
   return value.key.reveal();
-}
-
-function openToAll(host: string): FabricError {
-  return new FabricError('BAD_INPUT', 'Beyond this machine callers must show a key', {
-    details: {
-      reason: 'usage',
-      host,
-      fix: 'leave --anonymous out: the agent then has a key; or listen on 127.0.0.1',
-    },
-  });
 }

@@ -3,14 +3,18 @@ import {
   type Agent,
   type Approval,
   type Approve,
+  type AskCaller,
   agentStateFolder,
+  describeQuestion,
+  describeRule,
   openAgent,
   type ToolRequest,
   type Verdict,
+  type Workspace,
 } from '@starloom/runtime';
-import { toOneLine, toSafeJson } from '../plain-text.ts';
 import { makeStateFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
+import { toOneLine, toSafeJson } from '../terminal-text.ts';
 
 interface OpenOptions {
   /** An `agent.json` or its folder; the one of this folder by default. */
@@ -18,11 +22,15 @@ interface OpenOptions {
   readonly json: boolean;
   /** Absent: what needs approval is refused. */
   readonly approve?: Approve | undefined;
+  /** Absent: no tool can ask its caller. */
+  readonly askCaller?: AskCaller | undefined;
+  /** Of an editor that works with it. */
+  readonly workspace?: Workspace | undefined;
 }
 
 /** The agent as every command opens it: sessions and decisions are kept in the state folder. */
 export async function openCommandAgent(terminal: Terminal, options: OpenOptions): Promise<Agent> {
-  const { path = '.', json, approve } = options;
+  const { path = '.', json, approve, askCaller, workspace } = options;
   const { env } = terminal;
   return await openAgent({
     path,
@@ -30,6 +38,8 @@ export async function openCommandAgent(terminal: Terminal, options: OpenOptions)
     stateFolder: await makeStateFolder(env),
     log: createCommandLog(terminal, json),
     ...(approve && { approve }),
+    askCaller,
+    ...(workspace && { workspace }),
   });
 }
 
@@ -65,7 +75,7 @@ function forPeople(level: string, message: string, fields: LogFields): string {
   return typeof fix === 'string' ? `${line}\n  fix: ${fix}` : line;
 }
 
-// Who approves a tool call that needs it: the option --yes, a person at the terminal, or no one.
+// How a tool call is approved that needs it: by the option --yes, or by a person at the terminal.
 
 /** Of one argument; what is left out is counted, since a yes covers all of it. */
 const WIDTH = 300;
@@ -99,21 +109,23 @@ export function approveBy(ask: Ask): Approve {
   };
 }
 
-/** The call as it will run, why it needs approval, and the answers. */
-function approvalQuestion({ call }: ToolRequest, { reasons }: Verdict): string {
+/** The call as it will run, why it needs approval, what a yes covers, and the answers. */
+function approvalQuestion({ call }: ToolRequest, verdict: Verdict): string {
   const name = toOneLine(call.name, WIDTH);
   const args = Object.entries(Object(call.args)).map(([key, value]) => {
     const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
     const more = text.length > WIDTH ? ` (${text.length - WIDTH} characters more)` : '';
     return `      ${toOneLine(key, 40)}: ${toOneLine(text, WIDTH)}${more}`;
   });
-  const why = reasons.map((reason) => `    ${toOneLine(reason, 2 * WIDTH)}`);
+  const why = describeQuestion(verdict).map((line) => `    ${toOneLine(line, 2 * WIDTH)}`);
+  const rule = verdict.always && toOneLine(describeRule(verdict.always), 2 * WIDTH);
   return [
     `  The agent wants to run ${name}${args.length > 0 ? ' with' : ''}`,
     ...args,
     '  Why you are asked:',
     ...why,
-    `  Run it? y: yes, this call; a: always for ${name}; n: no  (y/a/n) `,
+    ...(rule ? [`  "always" would allow ${rule}`] : []),
+    `  Run it? y: yes; ${rule ? 'a: always; ' : ''}n: no  (y/${rule ? 'a/' : ''}n) `,
   ].join('\n');
 }
 

@@ -1,8 +1,8 @@
 import type { Log } from '@starloom/core';
-import type { Agent } from '@starloom/runtime';
-import { AgentMcpFace, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
-import { toSafeJson } from '../plain-text.ts';
-import { untilStopped } from '../signals.ts';
+import type { Agent, Workspace } from '@starloom/runtime';
+import { AgentMcpFace, McpApprovals, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
+import { untilStopped } from '../command-line.ts';
+import type { RegisteredAgent } from '../registered-agent.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RunOptions } from './agent.ts';
 import { agentFolder, createCommandLog, openCommandAgent } from './agent-open.ts';
@@ -11,6 +11,7 @@ type Options = RunOptions & { readonly mcp: 'stdio' | 'http' };
 
 interface Served {
   readonly name: string;
+  readonly what: 'MCP' | 'A2A';
   readonly url: string;
   /** Of the key. */
   readonly shown: string;
@@ -26,20 +27,23 @@ export async function runAgent(
 ): Promise<void> {
   const { mcp, json = false } = options;
   const stopped = untilStopped();
-  await using agent = await openCommandAgent(terminal, { path, json });
-  const face = await openFace(agent, createCommandLog(terminal, json));
+  const approvals = new McpApprovals();
+  const { approve } = approvals;
+  await using agent = await openCommandAgent(terminal, { path, json, approve });
+  const face = await openFace(agent, approvals, createCommandLog(terminal, json));
   try {
     if (mcp === 'stdio') await serveStdio(face, stopped);
-    else await serveHttp(face, agentFolder(terminal.env, agent), options, terminal, stopped);
+    else await serveHttp(face, agent, options, terminal, stopped);
   } finally {
     face.close();
   }
 }
 
-async function openFace(agent: Agent, log: Log): Promise<AgentMcpFace> {
+async function openFace(agent: Agent, given: McpApprovals, log: Log): Promise<AgentMcpFace> {
   const { guard, config } = agent;
   const { mcp } = config.agent;
-  return await AgentMcpFace.open({ agent, guard, mcp, folder: config.folder, log });
+  const approvals = config.toml.mcp.approvals === 'caller' ? given : undefined;
+  return await AgentMcpFace.open({ agent, guard, mcp, folder: config.folder, approvals, log });
 }
 
 async function serveStdio(face: AgentMcpFace, stopped: Promise<void>): Promise<void> {
@@ -51,38 +55,93 @@ async function serveStdio(face: AgentMcpFace, stopped: Promise<void>): Promise<v
 
 async function serveHttp(
   face: AgentMcpFace,
-  folder: string,
-  { port = 0, host = '127.0.0.1', key: reference, anonymous, json = false }: Options,
+  agent: Agent,
+  given: Options,
   terminal: Terminal,
   stopped: Promise<void>,
 ): Promise<void> {
+  const { port = 0, host = '127.0.0.1', key: reference, anonymous, json = false } = given;
   const options = { host, key: reference, anonymous };
   const { openAgentKey } = await import('./agent-keys.ts');
-  const { authenticator, shown, save } = await openAgentKey(terminal, folder, options);
+  const { authenticator, shown, header, save } = await openAgentKey(
+    terminal,
+    agentFolder(terminal.env, agent),
+    options,
+  );
   const served = await openMcpHttp(face, { host, port, authenticator });
+  let registered: RegisteredAgent | undefined;
   try {
     const { url } = served;
     const clientFile = await save(url);
+    if (given.register !== undefined) {
+      const { registerAgent } = await import('../registered-agent.ts');
+      const { register, advertise, node, tier } = given;
+      const place = { url: advertise ?? url, header, node, tier };
+      registered = await registerAgent(terminal, register, agent.config.agent, place);
+    }
     const ready = { event: 'ready', url, pid: process.pid, client_file: clientFile };
-    if (json) terminal.print(toSafeJson(ready));
-    else terminal.tell(describe({ name: face.agent.name, url, shown, clientFile, anonymous }));
+    if (json) terminal.json(ready);
+    else
+      terminal.tell(
+        describe({ name: face.agent.name, what: 'MCP', url, shown, clientFile, anonymous }),
+      );
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
+    await registered?.drain();
   } finally {
+    await registered?.leave();
     await served.close();
   }
 }
 
-function describe({ name, url, shown, clientFile, anonymous }: Served): string {
+function describe({ name, what, url, shown, clientFile, anonymous }: Served): string {
   const notes = [
     ...(anonymous ? ['not needed on this machine'] : []),
     ...(clientFile === undefined ? [] : [`also in ${clientFile}`]),
   ];
   return [
-    `${name} serves MCP at ${url}`,
+    `${name} serves ${what} at ${url}`,
     `  key   ${shown}${notes.length > 0 ? `   (${notes.join('; ')})` : ''}`,
     'Ctrl-C stops it.',
   ].join('\n');
+}
+
+/** Serves other agents over A2A until a signal stops it. Approval is asked for in the task. */
+export async function runForAgents(
+  terminal: Terminal,
+  path: string | undefined,
+  given: RunOptions,
+): Promise<void> {
+  const { port = 0, host = '127.0.0.1', key: reference, anonymous, json = false } = given;
+  const [{ openA2aServer, TaskApprovals }, { openAgentKey }] = await Promise.all([
+    import('@starloom/runtime/a2a'),
+    import('./agent-keys.ts'),
+  ]);
+  const stopped = untilStopped();
+  const approvals = new TaskApprovals();
+  const { approve, askCaller } = approvals;
+  await using agent = await openCommandAgent(terminal, { path, json, approve, askCaller });
+  const folder = agentFolder(terminal.env, agent);
+  const options = { host, key: reference, anonymous };
+  const { authenticator, shown, save } = await openAgentKey(terminal, folder, options);
+  const log = createCommandLog(terminal, json);
+  const needsKey = !anonymous;
+  const served = await openA2aServer({
+    ...{ agent, approvals, host, port, authenticator, needsKey, folder, log },
+  });
+  try {
+    const { url, cardKey } = served;
+    const clientFile = await save(url);
+    const ready = { event: 'ready', url, pid: process.pid, client_file: clientFile };
+    if (json) terminal.json({ ...ready, card_key: cardKey });
+    else {
+      terminal.tell(describe({ name: agent.name, what: 'A2A', url, shown, clientFile, anonymous }));
+    }
+    await stopped;
+    if (!json) terminal.tell('stopping: finishing what is in flight');
+  } finally {
+    await served.close();
+  }
 }
 
 /** Serves the editor that started this process, until it leaves. Approval is asked for in the editor. */
@@ -95,10 +154,15 @@ export async function runForEditor(
   const stopped = untilStopped();
   const approvals = new EditorApprovals();
   const { approve } = approvals;
-  await using agent = await openCommandAgent(terminal, { path, json, approve });
-  const face = new EditorFace({ agent, approvals, log: createCommandLog(terminal, json) });
+  const openFor = (workspace?: Workspace) =>
+    openCommandAgent(terminal, { path, json, approve, workspace });
+  await using agent = await openFor();
+  const log = createCommandLog(terminal, json);
+  const face = new EditorFace({ agent, approvals, openFor, log });
   const served = serveEditor(face, process.stdin, process.stdout);
   await Promise.race([served.closed, stopped]);
   served.close();
+  await served.closed;
+  await face.close();
   process.stdin.destroy();
 }

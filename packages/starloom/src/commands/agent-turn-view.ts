@@ -3,9 +3,8 @@
 
 import type { AgentEvent } from '@starloom/runtime';
 import type { ContentSegment } from '@starloom/sdk';
-import { paint } from '../paint.ts';
-import { toOneLine, toPlainText } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
+import { paint, toOneLine, toPlainText } from '../terminal-text.ts';
 
 const WIDTH = 60;
 
@@ -133,14 +132,15 @@ export function describeRefusal({ tool, reasons, fix }: Refusal): string {
 
 /** A segment in words; `undefined` for what is not for the reader. */
 function describeSegment(segment: ContentSegment): string | undefined {
-  const { type, text = '', data = '', mimeType = type, ui } = segment;
+  const { type, text = '', data = '', mimeType = type, name, ui } = segment;
   switch (type) {
     case 'text':
       return text;
     case 'image':
     case 'audio':
     case 'video':
-      return `[${mimeType}: ${/^https?:/.test(data) ? data : sizeOf(data)}]`;
+    case 'file':
+      return `[${name === undefined ? '' : `${name}, `}${mimeType}: ${/^https?:/.test(data) ? data : sizeOf(data)}]`;
     case 'ui':
       return JSON.stringify(ui, null, 2) ?? '';
     case 'reasoning':

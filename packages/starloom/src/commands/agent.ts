@@ -1,5 +1,6 @@
 // The commands of one agent of one's own; they need no gateway.
 
+import { TRUST_TIERS } from '@starloom/core';
 import { type Command, Option } from 'commander';
 import { action, type GlobalOptions, toPort } from '../command-line.ts';
 import { toUsageError } from '../report-error.ts';
@@ -12,12 +13,14 @@ export interface TurnCommandOptions extends GlobalOptions {
 
 export interface ExecOptions extends TurnCommandOptions {
   readonly agent?: string;
-  /** A refused tool call is a failure. */
-  readonly strict?: true;
+  /** A refused tool call is no failure. */
+  readonly allowRefused?: true;
 }
 
 export interface RunOptions extends GlobalOptions {
   readonly mcp?: 'stdio' | 'http';
+  /** As an A2A agent, over HTTP. */
+  readonly a2a?: true;
   /** To an editor, over stdio. */
   readonly acp?: true;
   readonly port?: number;
@@ -25,6 +28,12 @@ export interface RunOptions extends GlobalOptions {
   /** A reference. */
   readonly key?: string;
   readonly anonymous?: true;
+  /** The gateway at which it registers. */
+  readonly register?: string;
+  /** Where that gateway reaches it. */
+  readonly advertise?: string;
+  readonly node?: string;
+  readonly tier?: (typeof TRUST_TIERS)[number];
 }
 
 export interface InitOptions extends GlobalOptions {
@@ -39,6 +48,7 @@ export interface InitOptions extends GlobalOptions {
 }
 
 const HTTP_OPTIONS = ['port', 'host', 'key', 'anonymous'] as const;
+const REGISTER_OPTIONS = ['advertise', 'node', 'tier'] as const;
 const MODEL_OPTIONS = [
   ['--base-url', 'baseUrl'],
   ['--package', 'package'],
@@ -85,7 +95,7 @@ export function define(agent: Command, terminal: Terminal): void {
     .option('--agent <file>', FILE)
     .option('--session <id>', SESSION)
     .option('-y, --yes', YES)
-    .option('--strict', 'exit with 3 when a tool call was refused')
+    .option('--allow-refused', 'exit with 0 although a tool call was refused')
     .action(action(terminal, async () => (await import('./agent-chat.ts')).execTurn));
 
   agent
@@ -93,18 +103,42 @@ export function define(agent: Command, terminal: Terminal): void {
     .description('serve an agent to others')
     .argument('[agent]', FILE)
     .addOption(new Option('--mcp <transport>', 'as an MCP server').choices(['stdio', 'http']))
-    .addOption(new Option('--acp', 'to an editor (Agent Client Protocol)').conflicts('mcp'))
+    .addOption(new Option('--a2a', 'to other agents (A2A), over HTTP').conflicts('mcp'))
+    .addOption(
+      new Option('--acp', 'to an editor (Agent Client Protocol)').conflicts(['mcp', 'a2a']),
+    )
     .option('-p, --port <port>', 'port of HTTP; 0 picks a free one', toPort)
     .option('--host <host>', 'where to listen; 127.0.0.1 by default, for this machine')
     .option('--key <reference>', 'env:NAME or file:PATH; else one is drawn and kept')
     .option('--anonymous', 'let callers of this machine in without the key')
+    .option('--register <gateway>', 'over HTTP, and register it at this gateway while it runs')
+    .option('--advertise <url>', 'with --register: where the gateway reaches it')
+    .option('--node <id>', 'with --register: the node it runs on; the host name by default')
+    .addOption(
+      new Option('--tier <tier>', 'with --register: how far it is trusted').choices([
+        ...TRUST_TIERS,
+      ]),
+    )
     .action(async (path: string | undefined, _, command: Command) => {
-      const options = command.optsWithGlobals<RunOptions>();
-      const { mcp, acp } = options;
-      if (!mcp && !acp) throw toUsageError('say --mcp stdio, --mcp http or --acp');
+      const given = command.optsWithGlobals<RunOptions>();
+      const { register } = given;
+      const isServed = given.mcp !== undefined || given.a2a === true;
+      const options =
+        register === undefined || isServed ? given : { ...given, mcp: 'http' as const };
+      const { mcp, a2a, acp } = options;
+      const isHttp = mcp === 'http' || a2a === true;
+      if (register !== undefined && mcp !== 'http') throw toUsageError('--register goes with HTTP');
+      const unregistered = REGISTER_OPTIONS.find((name) => options[name] !== undefined);
+      if (register === undefined && unregistered) {
+        throw toUsageError(`--${unregistered} goes with --register`);
+      }
+      if (!mcp && !a2a && !acp) throw toUsageError('say --mcp stdio, --mcp http, --a2a or --acp');
       const misplaced = HTTP_OPTIONS.find((name) => options[name] !== undefined);
-      if (mcp !== 'http' && misplaced) throw toUsageError(`--${misplaced} goes with --mcp http`);
-      const { runAgent, runForEditor } = await import('./agent-run.ts');
+      if (!isHttp && misplaced) {
+        throw toUsageError(`--${misplaced} goes with --mcp http or --a2a`);
+      }
+      const { runAgent, runForAgents, runForEditor } = await import('./agent-run.ts');
+      if (a2a) return await runForAgents(terminal, path, options);
       if (acp) return await runForEditor(terminal, path, options);
       await runAgent(terminal, path, { ...options, mcp: mcp ?? 'stdio' });
     });

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { EDITOR_AGENT_PRESETS, type EditorAgentPreset } from '@starloom/adapters';
 import {
   closestWord,
-  FabricError,
+  type FabricError,
   type Manifest,
   type ManifestInput,
   manifestSchema,
@@ -14,6 +14,7 @@ import {
 import { type AgentFile, isExposed } from '@starloom/runtime';
 import type { z } from 'zod';
 import { OWN_COMMAND } from '../own-command.ts';
+import { failure } from '../reasons.ts';
 import { toUsageError } from '../report-error.ts';
 import { toAgentId } from '../to-agent-id.ts';
 import type { AddOptions } from './agents.ts';
@@ -34,7 +35,9 @@ export function toCommandManifest(
   options: AddOptions,
   { cwd, folder }: ServerPlace,
 ): Manifest {
-  if (command.startsWith('-')) throw nameMissing([name, command, ...args]);
+  if (command.startsWith('-')) {
+    throw failure('usage/name', { command: [name, command, ...args].join(' ') });
+  }
   const transport = PROCESS_PROTOCOLS.includes(options.protocol ?? '') ? 'process' : 'stdio';
   if (options.header !== undefined) throw toUsageError('--header goes with a URL');
   const isElsewhere = resolve(cwd) !== resolve(folder);
@@ -94,15 +97,15 @@ export function toServerManifest(
     ...(options.tag && { tags: options.tag }),
   });
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => ({ path, message }));
+  const isName = parsed.error.issues[0]?.path[0] === 'agent_id';
+  throw unfit(name, parsed.error, isName ? `name it "${toAgentId(name)}"` : 'correct this option');
+}
+
+function unfit(name: string, cause: z.ZodError, fix: string): FabricError {
+  const problems = cause.issues.map(({ path, message }) => ({ path, message }));
   const [first] = problems;
-  const fix =
-    first?.path[0] === 'agent_id' ? `name it "${toAgentId(name)}"` : 'correct this option';
-  const what = `${first?.path.join('.')}: ${first?.message}`;
-  throw new FabricError('BAD_INPUT', `"${name}" cannot be added: ${what}`, {
-    details: { reason: 'manifest', problems, fix },
-    cause: parsed.error,
-  });
+  const problem = `${first?.path.join('.')}: ${first?.message}`;
+  return failure('manifest', { name, problem, problems, fix }, { cause });
 }
 
 /** Words of a host that say nothing about the server. */
@@ -115,13 +118,6 @@ export function nameOfUrl({ hostname, port }: URL): string {
   const labels = hostname.split('.').slice(0, hostname.includes('.') ? -1 : undefined);
   const [name = hostname] = labels.filter((label) => !EMPTY_WORDS.has(label)).slice(-1);
   return toAgentId(name);
-}
-
-function nameMissing(words: readonly string[]): FabricError {
-  const fix = `write "starloom agents add <name> -- ${words.join(' ')}"`;
-  return new FabricError('BAD_INPUT', 'The name of the agent is missing before "--"', {
-    details: { reason: 'usage', fix },
-  });
 }
 
 /** What an address of Agent Zero says beside where it is. */
@@ -179,27 +175,15 @@ function findPreset(name: string): EditorAgentPreset {
   const known = Object.keys(table);
   const meant = closestWord(name, known);
   const other = `starloom agents add ${name} --protocol agent-client-protocol -- <command>`;
-  throw new FabricError('BAD_INPUT', `No editor agent is known as "${name}"`, {
-    details: {
-      reason: 'unknown_editor_agent',
-      known,
-      fix: meant === undefined ? `write "${other}"` : `write --acp ${meant}`,
-    },
-  });
+  const fix = meant === undefined ? `write "${other}"` : `write --acp ${meant}`;
+  throw failure('unknown_editor_agent', { name, known, fix });
 }
 
-interface AgentPlace {
-  /** Of the agent, as the gateway finds it. */
-  readonly place: string;
-  /** Instead of its name. */
-  readonly as?: string | undefined;
-}
-
-/** The manifest of an agent that the gateway starts: what it exposes, under its own names. */
-export function toAgentManifest(agent: AgentFile, { place, as }: AgentPlace): Manifest {
+/** The manifest of an agent that the gateway starts at `place`: what it exposes, under its own names. */
+export function toAgentManifest(agent: AgentFile, place: string, as?: string): Manifest {
   const { name, version, description, mcp } = agent;
   const tools = mcp.expose_tools.filter((tool) => isExposed(mcp, tool));
-  if (tools.length === 0) throw nothingExposed(name);
+  if (tools.length === 0) throw failure('nothing_exposed', { name });
   const manifest = manifestSchema.safeParse({
     agent_id: as ?? name,
     version,
@@ -213,7 +197,7 @@ export function toAgentManifest(agent: AgentFile, { place, as }: AgentPlace): Ma
     trust_tier: 'local',
   });
   if (manifest.success) return manifest.data;
-  throw unfit(name, manifest.error);
+  throw unfit(name, manifest.error, 'rename it in agent.json, or pass --name <id>');
 }
 
 /** Over MCP an agent lists `fs:read_file` as `fs.read_file`. */
@@ -224,23 +208,4 @@ function toCapability(name: string) {
     ...(name === 'ask' && { streaming: true }),
     ...(tool !== name && { tool }),
   };
-}
-
-function nothingExposed(name: string): FabricError {
-  return new FabricError('BAD_INPUT', `The agent "${name}" exposes nothing`, {
-    details: {
-      reason: 'nothing_exposed',
-      fix: 'name tools in mcp.expose_tools of agent.json; "ask" is the agent itself',
-    },
-  });
-}
-
-function unfit(name: string, error: z.ZodError): FabricError {
-  const problems = error.issues.map(({ path, message }) => ({ path, message }));
-  const [problem] = problems;
-  const what = `${problem?.path.join('.')}: ${problem?.message}`;
-  return new FabricError('BAD_INPUT', `"${name}" cannot be an agent of a gateway: ${what}`, {
-    details: { reason: 'manifest', problems, fix: 'rename it in agent.json, or with --as <id>' },
-    cause: error,
-  });
 }

@@ -6,17 +6,15 @@ import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { toAnnotatedYaml } from '@starloom/config/annotated-yaml';
 import {
   type Capability,
-  FabricError,
   findCapability,
   looksLike,
   type Manifest,
   RESERVED_AGENT_IDS,
 } from '@starloom/core';
-import { changeAgentsFile, readAgentsFile, toManifestEntry } from '@starloom/registry';
+import { toManifestEntry } from '@starloom/registry';
 import { loadAgentConfig } from '@starloom/runtime';
 import { isReference, isSecretName } from '../import-servers/expand.ts';
-import { OPTION_SCHEMAS } from '../option-schemas.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { failure } from '../reasons.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { toAgentId } from '../to-agent-id.ts';
@@ -44,27 +42,20 @@ export async function addAgent(
   await using place = await findAgentsPlace(terminal, options);
   const { manifest, isOwn, login } = await toManifest(terminal, what, command, options, place);
   const { agent_id } = manifest;
-  const agents = await readEntries(place);
+  const agents = await place.agents();
   const before = agents.find((agent) => agent.agent_id === agent_id);
   if (!before) assertUnlike(agent_id, agents);
   if (before && !isSameEndpoint(before, manifest) && !options.force) {
-    throw idIsTaken(agent_id, place.shown);
+    throw failure('id_taken', { agent_id, file: place.shown });
   }
-  let written = before && isOwn ? updated(before, manifest) : manifest;
+  let written = before && isOwn ? mergeManifests(before, manifest) : manifest;
   if (options.callbackKey) written = callingBack(written, terminal.env);
   if (options.dryRun) return showPlan(terminal, written, place, { ...options, login });
   warnOfSecrets(terminal, written);
   const key =
     options.callbackKey && (await makeCallbackKey(terminal, written, options.callbackKey));
   const since = Date.now();
-  await changeAgentsFile(
-    place.file,
-    { put: [written] },
-    {
-      create: true,
-      optionSchemas: OPTION_SCHEMAS,
-    },
-  );
+  await place.change({ put: [written] });
   if (!options.json) {
     terminal.tell(`${agent_id} is in ${place.shown}${place.isNew ? ' (new)' : ''}`);
     if (login !== undefined) terminal.tell(toAnnotatedYaml([toManifestEntry(written)]));
@@ -83,7 +74,7 @@ export async function addAgent(
     const tools = agent && toolRows(agent);
     const state = agent && { status: agent.health.status, tools };
     const needed = { ...(login !== undefined && { login }), ...(key && { callback_key: key }) };
-    return terminal.print(toSafeJson({ agent: written, file: place.shown, ...needed, ...state }));
+    return terminal.json({ agent: written, file: place.shown, ...needed, ...state });
   }
   if (key) {
     terminal.tell(`the key with which ${agent_id} calls the gateway; it is not shown again:`);
@@ -121,7 +112,7 @@ async function toManifest(
       throw toUsageError('with a command, the name comes before "--"');
     return { manifest: toCommandManifest(what, command, options, { cwd, folder }), isOwn: false };
   }
-  const known = isUrl(what) ? await recognised(what, options) : options;
+  const known = isUrl(what) ? await recogniseCard(what, options) : options;
   if (known.protocol === 'a2a') return { manifest: toUrlManifest(what, known), isOwn: false };
   const document = await findOpenApi(what, cwd, options);
   if (document !== undefined) {
@@ -132,15 +123,18 @@ async function toManifest(
   if (options.server !== undefined) throw toUsageError('--server goes with an OpenAPI document');
   if (isUrl(what)) return { manifest: toUrlManifest(what, options), isOwn: false };
   const path = resolve(cwd, what);
-  if (!existsSync(path)) throw noSuchAgent(what);
-  if (/\.(?:[cm]?[jt]s|py|rb|sh)$/.test(what)) throw isProgram(what);
+  if (!existsSync(path)) throw failure('no_such_agent', { what });
+  if (/\.(?:[cm]?[jt]s|py|rb|sh)$/.test(what)) {
+    const run = /\.py$/.test(what) ? 'python3' : /\.[cm]?[jt]s$/.test(what) ? 'node' : 'sh';
+    throw failure('program', { what, run });
+  }
   const { agent } = await loadAgentConfig(what, env);
-  const as = options.name ?? options.as;
-  return { manifest: toAgentManifest(agent, { place: placeIn(folder, path), as }), isOwn: true };
+  const manifest = toAgentManifest(agent, placeIn(folder, path), options.name);
+  return { manifest, isOwn: true };
 }
 
 /** An agent card says by itself what its agent speaks, and how it is called. */
-async function recognised(url: string, options: AddOptions): Promise<AddOptions> {
+async function recogniseCard(url: string, options: AddOptions): Promise<AddOptions> {
   if (options.protocol !== undefined && options.protocol !== 'a2a') return options;
   const card = await findAgentCard(url, options.header);
   if (!card) return options;
@@ -158,22 +152,18 @@ function placeIn(folder: string, path: string): string {
   return isAbsolute(place) || place.startsWith('..') ? place : `./${place}`;
 }
 
-async function readEntries({ file, isNew }: AgentsPlace): Promise<readonly Manifest[]> {
-  return isNew ? [] : await readAgentsFile(file, { optionSchemas: OPTION_SCHEMAS });
-}
-
 /** A name that a person or a model takes for another one is refused. */
 function assertUnlike(agentId: string, agents: readonly Manifest[]): void {
   const known = [...agents.map(({ agent_id }) => agent_id), ...RESERVED_AGENT_IDS];
   const like = known.find((id) => looksLike(id, agentId));
-  if (like === undefined) return;
-  throw new FabricError('BAD_INPUT', `The name "${agentId}" looks like "${like}"`, {
-    details: { reason: 'look_alike', agent_id: agentId, like, fix: 'choose another name' },
-  });
+  if (like !== undefined) throw failure('look_alike', { agent_id: agentId, like });
 }
 
 /** An agent of one's own that was added before: what people wrote beside it stays. */
-function updated(before: Manifest, { version, description, capabilities }: Manifest): Manifest {
+function mergeManifests(
+  before: Manifest,
+  { version, description, capabilities }: Manifest,
+): Manifest {
   return {
     ...before,
     version,
@@ -201,7 +191,7 @@ function showPlan(
 ): void {
   const needed = login === undefined ? {} : { login };
   if (json) {
-    terminal.print(toSafeJson({ agent: manifest, file: shown, ...needed, dry_run: true }));
+    terminal.json({ agent: manifest, file: shown, ...needed, dry_run: true });
     return;
   }
   if (login !== undefined) terminal.tell(`login: ${login}`);
@@ -267,33 +257,4 @@ function exampleOf(capabilities: readonly Capability[]): string | undefined {
   if (names.length === 1 && ['task', 'prompt'].includes(names[0] ?? ''))
     return `${chosen.name} "…"`;
   return `${chosen.name} ${names.map((name) => `--arg ${name}=…`).join(' ')}`;
-}
-
-function idIsTaken(agentId: string, file: string): FabricError {
-  return new FabricError('BAD_INPUT', `Another agent is called "${agentId}" in ${file}`, {
-    details: {
-      reason: 'id_taken',
-      agent_id: agentId,
-      fix: 'choose another name, or replace that one with --force',
-    },
-  });
-}
-
-function noSuchAgent(what: string): FabricError {
-  return new FabricError('BAD_INPUT', `"${what}" is no URL, no folder and no agent.json`, {
-    details: {
-      reason: 'no_such_agent',
-      fix: `for a program write "starloom agents add ${what} -- <command> [arguments]"`,
-    },
-  });
-}
-
-function isProgram(what: string): FabricError {
-  const run = /\.py$/.test(what) ? 'python3' : /\.[cm]?[jt]s$/.test(what) ? 'node' : 'sh';
-  return new FabricError('BAD_INPUT', `"${what}" is a program, not an agent.json`, {
-    details: {
-      reason: 'program',
-      fix: `name it and say how it starts: "starloom agents add <name> -- ${run} ${what}"`,
-    },
-  });
 }

@@ -3,7 +3,6 @@
 import { userInfo } from 'node:os';
 import {
   Closers,
-  closestWord,
   type FabricError,
   isObject,
   normalName,
@@ -12,11 +11,12 @@ import {
 } from '@starloom/core';
 import { type AgentPins, approveHeld, type HeldPin, readPins } from '@starloom/gateway/pins';
 import { AuditLog, SigningKeys } from '@starloom/identity';
-import { paint } from '../paint.ts';
-import { toSafeJson, toVisible } from '../plain-text.ts';
-import { count, toUsageError } from '../report-error.ts';
+import { confirm } from '../command-line.ts';
+import { joinRealm } from '../realm.ts';
+import { count, nearestOr, toUsageError } from '../report-error.ts';
 import { auditFolder, identityFolder, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
+import { paint, toVisible } from '../terminal-text.ts';
 import type { ApproveOptions } from './agents.ts';
 
 /** What of one agent is approved or shown. */
@@ -49,6 +49,7 @@ export async function approveAgents(
     const shown = tools.map(({ held }) => held);
     await approveHeld(folder, { agentId: agent_id, shown, by, now: Date.now() });
   }
+  await joinRealm(terminal, options);
   await record(terminal, folder, waiting, by);
   if (options.json) return print(terminal, waiting, true);
   terminal.tell(`approved ${count(sizeOf(waiting), 'tool')}; a gateway that runs serves them now`);
@@ -78,12 +79,8 @@ function choose(
 function assertWaits(name: string, agents: readonly AgentPins[]): void {
   const names = agents.flatMap(({ held }) => held.map(({ definition }) => definition.name));
   if (names.some((one) => isNamed(one, name))) return;
-  const meant = closestWord(name, names);
   const waiting = names.length > 0 ? `those that wait: ${names.join(', ')}` : 'no tool waits';
-  throw toUsageError(
-    `no tool "${name}" waits for approval`,
-    meant === undefined ? waiting : `did you mean "${meant}"?`,
-  );
+  throw toUsageError(`no tool "${name}" waits for approval`, nearestOr(waiting, name, names));
 }
 
 function show(terminal: Terminal, waiting: readonly Waiting[], agentId: string | undefined): void {
@@ -95,7 +92,7 @@ function show(terminal: Terminal, waiting: readonly Waiting[], agentId: string |
     for (const { held, differences: found } of tools) {
       const head = paint('bold', `${agent_id} ${held.definition.name}`);
       terminal.print(`${head}: ${wordsFor(held)}`);
-      for (const line of found.flatMap(differenceLines)) terminal.print(`  ${painted(line)}`);
+      for (const line of found.flatMap(differenceLines)) terminal.print(`  ${paintLine(line)}`);
       terminal.print('');
     }
   }
@@ -110,7 +107,7 @@ function wordsFor({ reason, like, seen_at }: HeldPin): string {
   return `${words[reason]}; first seen ${seen_at}`;
 }
 
-function painted(line: string): string {
+function paintLine(line: string): string {
   if (line.startsWith('  + ')) return paint('green', line);
   return line.startsWith('  - ') ? paint('red', line) : line;
 }
@@ -127,7 +124,7 @@ function print(terminal: Terminal, waiting: readonly Waiting[], approved: boolea
       differences: found,
     })),
   }));
-  terminal.print(toSafeJson({ approved, agents }));
+  terminal.json({ approved, agents });
 }
 
 async function isConfirmed(
@@ -137,8 +134,8 @@ async function isConfirmed(
 ): Promise<boolean> {
   if (yes) return true;
   const many = count(sizeOf(waiting), 'tool');
-  const answer = json ? undefined : await terminal.ask(`Approve ${many} as shown? [y/N] `);
-  if (answer !== undefined) return /^y(es)?$/i.test(answer.trim());
+  const isAgreed = json ? undefined : await confirm(terminal, `Approve ${many} as shown?`);
+  if (isAgreed !== undefined) return isAgreed;
   throw toUsageError('no person can be asked here', 'pass --yes to approve, or --dry-run to look');
 }
 
@@ -168,7 +165,7 @@ async function record(
   }
 }
 
-function userName(): string {
+export function userName(): string {
   try {
     return userInfo().username;
   } catch {

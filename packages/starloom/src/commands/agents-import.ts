@@ -5,17 +5,18 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { configError, placeOf } from '@starloom/config';
 import { FabricError } from '@starloom/core';
-import { changeAgentsFile, readAgentsFile } from '@starloom/registry';
 import { writeOwnFile } from '@starloom/wire';
-import { readClientFile } from '../import-servers/client-servers.ts';
-import { type ImportPlan, type PlannedServer, planImport } from '../import-servers/plan-import.ts';
-import { OPTION_SCHEMAS } from '../option-schemas.ts';
-import { paint, paintHealth } from '../paint.ts';
-import { toOneLine, toSafeJson } from '../plain-text.ts';
+import {
+  type ImportPlan,
+  type PlannedServer,
+  planImport,
+  readClientFile,
+} from '../import-servers/plan-import.ts';
+import { failure } from '../reasons.ts';
 import { count } from '../report-error.ts';
 import { makeStateFolder, stateFolder } from '../state-folder.ts';
-import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
+import { paint, paintHealth, table, toOneLine } from '../terminal-text.ts';
 import type { ImportOptions } from './agents.ts';
 import { type AgentsPlace, awaitAgent, findAgentsPlace } from './agents-place.ts';
 
@@ -34,7 +35,7 @@ export async function importAgents(
     cwd,
     folder: place.folder,
     tier: options.tier ?? 'org',
-    existing: place.isNew ? [] : await readAgentsFile(place.file),
+    existing: await place.agents(),
     only: options.only,
     force: options.force === true,
     secretsFolder: join(stateFolder(env), 'secrets'),
@@ -64,7 +65,7 @@ function preview(
   { json }: ImportOptions,
 ): void {
   if (json) {
-    terminal.print(toSafeJson({ ...toJson(plan, shown), applied: false }));
+    terminal.json({ ...toJson(plan, shown), applied: false });
     return;
   }
   const rows = plan.servers.map((server) => [
@@ -112,23 +113,23 @@ async function apply(
   const written = plan.servers.filter(({ action }) => action === 'add' || action === 'replace');
   const put = written.flatMap(({ manifest }) => manifest ?? []);
   if (put.length === 0) {
-    if (options.json) terminal.print(toSafeJson({ ...toJson(plan, place.shown), applied: true }));
+    if (options.json) terminal.json({ ...toJson(plan, place.shown), applied: true });
     else terminal.tell('nothing to add');
     return;
   }
   const since = Date.now();
-  const backup = place.isNew ? undefined : backupOf(place.file, since);
+  const { file } = place;
+  const backup = place.isNew || file === undefined ? undefined : backupOf(file, since);
   if (plan.secrets.size > 0) await makeStateFolder(terminal.env);
   await writeSecrets(plan.secrets, async () => {
-    const options = { create: true, optionSchemas: OPTION_SCHEMAS };
-    await changeAgentsFile(place.file, { put }, { ...options, ...(backup && { backup }) });
+    await place.change({ put }, backup === undefined ? {} : { backup });
   });
   const reached = await Promise.all(
     put.map(({ agent_id }) => reach(terminal, place, agent_id, since)),
   );
   if (options.json) {
     const result = { ...toJson(plan, place.shown), applied: true, ...(backup && { backup }) };
-    return terminal.print(toSafeJson({ ...result, reached: place.gateway ? reached : [] }));
+    return terminal.json({ ...result, reached: place.gateway ? reached : [] });
   }
   terminal.tell(`${count(put.length, 'agent')} added to ${place.shown}`);
   if (backup) terminal.tell(`  the file as it was: ${backup}`);
@@ -203,11 +204,6 @@ function toJson({ servers, warnings }: ImportPlan, file: string) {
 
 function namesTaken(taken: readonly PlannedServer[], file: string): FabricError {
   const names = taken.map(({ agent_id }) => `"${agent_id}"`).join(', ');
-  return new FabricError('BAD_INPUT', `${file} has other agents called ${names}`, {
-    details: {
-      reason: 'id_taken',
-      agent_ids: taken.map(({ agent_id }) => agent_id),
-      fix: 'replace them with --force, or choose others with --only <name>',
-    },
-  });
+  const agent_ids = taken.map(({ agent_id }) => agent_id);
+  return failure('id_taken/import', { file, names, agent_ids });
 }

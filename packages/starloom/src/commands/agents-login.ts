@@ -6,12 +6,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { beginLogin, endLogin } from '@starloom/adapters';
 import { FabricError, type Manifest } from '@starloom/core';
-import { anchorSecretFiles, readAgentsFile, resolveEndpoint } from '@starloom/registry';
+import { anchorSecretFiles, resolveEndpoint } from '@starloom/registry';
 import type { GlobalOptions } from '../command-line.ts';
-import { OPTION_SCHEMAS } from '../option-schemas.ts';
-import { line, toSafeJson } from '../plain-text.ts';
+import { failure } from '../reasons.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
+import { line } from '../terminal-text.ts';
 import { findAgentsPlace } from './agents-place.ts';
 import { unknownAgent } from './agents-remove.ts';
 
@@ -35,7 +35,7 @@ export async function loginToAgent(
     listen: (port) => redirect.listen(port),
   });
   const { link, issuer } = login;
-  if (options.json) terminal.print(toSafeJson({ event: 'link', agent_id: agentId, link, issuer }));
+  if (options.json) terminal.json({ event: 'link', agent_id: agentId, link, issuer });
   else {
     terminal.tell(line`Open this link to log in to ${agentId} at ${issuer}:\n`);
     terminal.print(link);
@@ -50,7 +50,7 @@ export async function loginToAgent(
     throw error;
   }
   await answer.reply(200, `Logged in to ${agentId}. You can close this page.`);
-  if (options.json) terminal.print(toSafeJson({ event: 'logged_in', agent_id: agentId }));
+  if (options.json) terminal.json({ event: 'logged_in', agent_id: agentId });
   else terminal.tell(`logged in to ${agentId}`);
 }
 
@@ -65,7 +65,7 @@ export async function logoutFromAgent(
   const { wasLoggedIn, isRevoked } = await endLogin({ manifest, stateFolder });
   if (options.json) {
     const event = { event: 'logged_out', agent_id: agentId };
-    terminal.print(toSafeJson({ ...event, was_logged_in: wasLoggedIn, revoked: isRevoked }));
+    terminal.json({ ...event, was_logged_in: wasLoggedIn, revoked: isRevoked });
   } else if (!wasLoggedIn) terminal.tell(`there was no login to ${agentId}`);
   else if (isRevoked) terminal.tell(`logged out of ${agentId}; the server revoked the tokens`);
   else {
@@ -80,8 +80,8 @@ async function findManifest(
   options: GlobalOptions,
 ): Promise<Manifest> {
   await using place = await findAgentsPlace(terminal, options);
-  const { file, folder, isNew } = place;
-  const agents = isNew ? [] : await readAgentsFile(file, { optionSchemas: OPTION_SCHEMAS });
+  const { folder } = place;
+  const agents = await place.agents();
   const manifest = agents.find(({ agent_id }) => agent_id === agentId);
   if (manifest === undefined) throw unknownAgent(agentId, agents, place);
   return await resolveEndpoint(anchorSecretFiles(manifest, folder), terminal.env);
@@ -115,7 +115,7 @@ export class RedirectListener implements AsyncDisposable {
     try {
       await once(this.#server, 'listening');
     } catch (cause) {
-      throw portTaken(port, cause);
+      throw failure('port_taken', { port }, { cause });
     }
     this.#host = `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     return `http://${this.#host}${PATH}`;
@@ -136,7 +136,8 @@ export class RedirectListener implements AsyncDisposable {
       else if (!isOurs(params)) write(response, 400, 'This is not the login asked for.');
       else resolve({ params, reply: (status, text) => finish(response, status, text) });
     };
-    const timer = setTimeout(() => reject(tooLate(timeoutMs)), timeoutMs);
+    const late = failure('login_timeout', { timeout_ms: timeoutMs });
+    const timer = setTimeout(() => reject(late), timeoutMs);
     try {
       return await promise;
     } finally {
@@ -180,17 +181,4 @@ async function finish(response: ServerResponse, status: number, text: string): P
   const closed = once(response, 'close');
   write(response, status, text);
   await closed;
-}
-
-function portTaken(port: number, cause: unknown): FabricError {
-  return new FabricError('BAD_INPUT', `Port ${port} of the redirect address is taken`, {
-    details: { reason: 'port_taken', port, fix: 'end the program that uses it, or change it' },
-    cause,
-  });
-}
-
-function tooLate(timeoutMs: number): FabricError {
-  return new FabricError('TIMEOUT', 'No person has logged in in time', {
-    details: { reason: 'login_timeout', timeout_ms: timeoutMs, fix: 'begin again' },
-  });
 }

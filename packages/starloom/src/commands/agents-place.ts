@@ -1,22 +1,34 @@
-// Which file of agents a command changes. In this order: the one that a configuration names or that
-// is in this folder; the one that the gateway running on this machine reads; a new one here.
+// Where a command adds and removes agents. In this order: the file that a configuration names or that is
+// in this folder; what the gateway running on this machine reads, a file or a registry; a new file here.
 
 import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LoadedConfig } from '@starloom/config';
-import { FabricError, isObject } from '@starloom/core';
+import { type FabricError, isObject, type Manifest } from '@starloom/core';
 import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import {
+  type AgentsFileChange,
+  changeAgentsFile,
+  readAgentsFile,
+  toManifestEntry,
+} from '@starloom/registry';
 import type { GlobalOptions } from '../command-line.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
+import { OPTION_SCHEMAS } from '../option-schemas.ts';
+import { failure } from '../reasons.ts';
 import { upstreamLines } from '../report-error.ts';
 import { type GatewayFile, readGatewayFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AgentView } from '../tool-payloads.ts';
 
 export interface AgentsPlace extends AsyncDisposable {
-  /** Absolute. */
-  readonly file: string;
+  /** Absolute; undefined where the agents are in the registry of the gateway that runs. */
+  readonly file: string | undefined;
+  /** The agents that are there; of a registry without what may hold secrets. */
+  agents(): Promise<readonly Manifest[]>;
+  /** All of the change is done, or in a file none of it. */
+  change(change: AgentsFileChange, options?: { readonly backup?: string }): Promise<void>;
   /** As a person here would write it. */
   readonly shown: string;
   /** Where relative paths in it begin. */
@@ -38,9 +50,14 @@ export async function findAgentsPlace(
   const where = { path: options.config, env, cwd };
   const loaded = await loadGatewayConfig({ ...where, resolveSecrets: false });
   const own = agentsFileOf(loaded);
+  if (own === undefined) return await registryPlace(terminal, loaded.folder);
   const isOwn = await isChosen(where, loaded, own);
   const running = await findRunning(terminal);
   const served = running?.known.agents_file;
+  if (!isOwn && running && served === undefined) {
+    await running.client[Symbol.asyncDispose]();
+    return await registryPlace(terminal, loaded.folder);
+  }
   const file = isOwn || served === undefined ? own : served;
   const isServed = served === file;
   if (!isServed) await running?.client[Symbol.asyncDispose]();
@@ -48,6 +65,12 @@ export async function findAgentsPlace(
   const isNear = !relative(cwd, file).startsWith('..');
   return {
     file,
+    agents: async () =>
+      existsSync(file) ? await readAgentsFile(file, { optionSchemas: OPTION_SCHEMAS }) : [],
+    change: async (change, options) => {
+      const rules = { create: true, optionSchemas: OPTION_SCHEMAS };
+      await changeAgentsFile(file, change, { ...rules, ...options });
+    },
     shown: isNear ? relative(cwd, file) : file,
     folder: isOwn ? loaded.folder : dirname(file),
     isNew: !existsSync(file),
@@ -58,12 +81,37 @@ export async function findAgentsPlace(
   };
 }
 
-function agentsFileOf({ value, folder }: LoadedConfig<GatewayConfig>): string {
+function agentsFileOf({ value, folder }: LoadedConfig<GatewayConfig>): string | undefined {
   const { registry } = value;
-  if (registry.kind === 'yaml') return resolve(folder, registry.path);
-  throw new FabricError('BAD_INPUT', 'The agents of this gateway are not in a file', {
-    details: { reason: 'no_file', kind: registry.kind, fix: 'register it in that registry' },
-  });
+  return registry.kind === 'yaml' ? resolve(folder, registry.path) : undefined;
+}
+
+/** The registry of the gateway that runs: it writes what the command asks for. */
+async function registryPlace(terminal: Terminal, folder: string): Promise<AgentsPlace> {
+  const gateway = await connectToGateway(terminal);
+  return {
+    file: undefined,
+    agents: async () => {
+      const { agents } = await gateway.call('fabric.agent.list', {});
+      return agents.map((agent) => ({ ...agent, capabilities: [...agent.capabilities] }));
+    },
+    change: async ({ put = [], remove = [] }) => {
+      for (const { agentId: agent_id, nodeId: node_id } of remove) {
+        await gateway.call('fabric.agent.remove', { agent_id, ...(node_id && { node_id }) });
+      }
+      for (const each of put) {
+        const manifest = toManifestEntry(each);
+        await gateway.call('fabric.agent.register', { manifest, lease_ms: 0 });
+      }
+    },
+    shown: `the registry of ${gateway.url}`,
+    folder,
+    isNew: false,
+    gateway,
+    samples: false,
+    servedInstead: undefined,
+    [Symbol.asyncDispose]: async () => gateway[Symbol.asyncDispose](),
+  };
 }
 
 /** Whether this folder or a configuration says which file it is. */
@@ -162,28 +210,13 @@ async function findAgent(gateway: GatewayClient, agentId: string): Promise<Agent
 
 function notReached(agentId: string, agent: AgentView | undefined, waited: number): FabricError {
   const seconds = Math.round(waited / 1000);
-  if (agent === undefined) {
-    return new FabricError('AGENT_OFFLINE', `The gateway did not load "${agentId}"`, {
-      details: {
-        agent_id: agentId,
-        reason: 'not_loaded',
-        fix: 'see "starloom health" and its log',
-      },
-    });
-  }
+  if (agent === undefined) return failure('not_loaded', { agent_id: agentId });
   const { status, message, upstream, fix: cure } = agent.health;
   const isOver = status === 'offline' || status === 'degraded';
   const state = isOver ? `is ${status}` : `is still ${status} after ${seconds} s`;
   const why = message ?? (isOver ? 'the gateway cannot reach it' : 'it has not answered');
   const again = cure ?? `correct it with "starloom agents add --force ${agentId} …"`;
   const fix = `${again}, or remove it with "starloom agents remove ${agentId}"`;
-  return new FabricError('AGENT_OFFLINE', `"${agentId}" was added, but ${state}: ${why}`, {
-    details: {
-      agent_id: agentId,
-      reason: status,
-      why,
-      ...(upstream !== undefined && { upstream }),
-      fix,
-    },
-  });
+  const facts = { reason: status, why, state, upstream, fix };
+  return failure('not_reached', { agent_id: agentId, ...facts });
 }

@@ -1,7 +1,9 @@
-import { closestWord, FabricError, type Manifest } from '@starloom/core';
+import type { FabricError, Manifest } from '@starloom/core';
 import { forgetPins } from '@starloom/gateway/pins';
-import { changeAgentsFile, readAgentsFile } from '@starloom/registry';
-import { toSafeJson } from '../plain-text.ts';
+import { confirm } from '../command-line.ts';
+import { hasRealm, joinRealm } from '../realm.ts';
+import { failure } from '../reasons.ts';
+import { nearestOr } from '../report-error.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RemoveOptions } from './agents.ts';
@@ -16,21 +18,23 @@ export async function removeAgent(
   options: RemoveOptions,
 ): Promise<void> {
   await using place = await findAgentsPlace(terminal, options);
-  const { file, shown, gateway } = place;
-  const agents = place.isNew ? [] : await readAgentsFile(file);
+  const { shown, gateway } = place;
+  const agents = await place.agents();
   if (!agents.some(({ agent_id }) => agent_id === agentId))
     throw unknownAgent(agentId, agents, place);
-  if (!(await isConfirmed(terminal, agentId, shown, options))) {
+  const isAsked = !options.yes && !options.json;
+  // A script that names the agent means it: only a person's no counts.
+  if (isAsked && (await confirm(terminal, `Remove ${agentId} from ${shown}?`)) === false) {
     return terminal.tell('nothing was changed');
   }
-  await changeAgentsFile(file, { remove: [agentId] });
+  await place.change({ remove: [{ agentId }] });
   await revokeCallbackKeys(terminal, agentId);
   // With samples, a sample of the same name takes its place.
   const isGone =
     gateway === undefined || place.samples || (await awaitRemoval(gateway, agentId, WAIT_MS));
   // A gateway that still serves it would approve what it offers now.
-  if (isGone) await forgetPins(await makeStateFolder(terminal.env), agentId);
-  if (options.json) return terminal.print(toSafeJson({ removed: agentId, file: shown }));
+  if (isGone) await forget(terminal, agentId, options);
+  if (options.json) return terminal.json({ removed: agentId, file: shown });
   terminal.tell(`${agentId} is no longer in ${shown}`);
   if (!isGone) terminal.tell('  the gateway still serves it; see "starloom health"');
   for (const { agent_id, fallbacks } of agents) {
@@ -39,16 +43,11 @@ export async function removeAgent(
   }
 }
 
-async function isConfirmed(
-  terminal: Terminal,
-  agentId: string,
-  file: string,
-  { yes, json }: RemoveOptions,
-): Promise<boolean> {
-  if (yes || json) return true;
-  const answer = await terminal.ask(`Remove ${agentId} from ${file}? [y/N] `);
-  // A script that names the agent means it.
-  return answer === undefined || /^y(es)?$/i.test(answer.trim());
+async function forget(terminal: Terminal, agentId: string, options: RemoveOptions): Promise<void> {
+  const folder = await makeStateFolder(terminal.env);
+  const isShared = await hasRealm(terminal, options);
+  await forgetPins(folder, agentId, { isShared, now: Date.now() });
+  if (isShared) await joinRealm(terminal, options);
 }
 
 export function unknownAgent(
@@ -57,14 +56,8 @@ export function unknownAgent(
   { shown, samples }: AgentsPlace,
 ): FabricError {
   const ids = agents.map(({ agent_id }) => agent_id);
-  const meant = closestWord(agentId, ids);
   const listed = ids.length > 0 ? `it has: ${ids.join(', ')}` : 'it has no agents';
   const sample = samples ? '; samples end with the gateway' : '';
-  return new FabricError('CAPABILITY_NOT_FOUND', `There is no agent "${agentId}" in ${shown}`, {
-    details: {
-      reason: 'unknown_agent',
-      agent_id: agentId,
-      fix: meant === undefined ? listed + sample : `did you mean "${meant}"?`,
-    },
-  });
+  const fix = nearestOr(listed + sample, agentId, ids);
+  return failure('unknown_agent/file', { agent_id: agentId, file: shown, fix });
 }

@@ -8,14 +8,11 @@ import {
 } from '@starloom/core';
 import type { GlobalOptions } from '../command-line.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
-import { paint, paintHealth } from '../paint.ts';
-import { line, toOneLine, toPlainText, toSafeJson } from '../plain-text.ts';
 import { toUsageError, upstreamLines } from '../report-error.ts';
-import { fit, table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
-import type { AgentView } from '../tool-payloads.ts';
-import type { AgentsOptions } from './agents.ts';
-import { offersOf } from './offers-of.ts';
+import { fit, line, paint, paintHealth, table, toOneLine, toPlainText } from '../terminal-text.ts';
+import { type AgentView, offersOf } from '../tool-payloads.ts';
+import type { AgentsOptions, HistoryOptions } from './agents.ts';
 import { didYouMean } from './target.ts';
 
 export async function listAgents(terminal: Terminal, options: AgentsOptions): Promise<void> {
@@ -24,7 +21,7 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
   const given = Object.entries({ capability, tag, tier, status, modality });
   const filter = Object.fromEntries(given.filter(([, value]) => value !== undefined));
   const { agents } = await client.call('fabric.agent.list', filter);
-  if (json) return terminal.print(toSafeJson({ agents }));
+  if (json) return terminal.json({ agents });
   if (agents.length === 0) return terminal.tell(Object.keys(filter).length > 0 ? NO_MATCH : NONE);
   const rows = agents.map((agent) => [
     agent.agent_id,
@@ -34,6 +31,26 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
     offersOf(agent),
   ]);
   const head = ['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES'];
+  terminal.print(table(head, rows, terminal.columns));
+}
+
+export async function showHistory(
+  terminal: Terminal,
+  agentId: string,
+  { limit, json }: HistoryOptions,
+): Promise<void> {
+  await using client = await connectToGateway(terminal);
+  const { entries } = await client.call('fabric.agent.history', { agent_id: agentId, limit });
+  if (json) return terminal.json({ agent_id: agentId, entries });
+  if (entries.length === 0) return terminal.tell(`no change of the health of ${agentId} is known`);
+  const rows = entries.map(({ at, node_id, status, reason, message, seen_by }) => [
+    at,
+    toOneLine(node_id),
+    paintHealth(status),
+    toOneLine([reason, message].filter((each) => each !== undefined).join(': ')),
+    toOneLine(seen_by),
+  ]);
+  const head = ['AT', 'NODE', 'HEALTH', 'WHY', 'SEEN BY'];
   terminal.print(table(head, rows, terminal.columns));
 }
 
@@ -59,7 +76,7 @@ export async function describeAgent(
     const isUnknown = FabricError.is(error) && error.code === 'CAPABILITY_NOT_FOUND';
     throw isUnknown && meant !== undefined ? unknownCommand(agentId, meant) : error;
   });
-  if (json) return terminal.print(toSafeJson(agent));
+  if (json) return terminal.json(agent);
   terminal.print(toPage(agent));
 }
 
@@ -82,7 +99,7 @@ function toPage(agent: AgentView): string {
   const { transport, command, uri } = endpoint;
   const facts: [string, string][] = [
     ['health', [paintHealth(health.status), health.message].filter(Boolean).join(': ')],
-    ['reached by', `${protocolOf(endpoint)} over ${transport}: ${uri ?? command ?? ''}`],
+    ['reached by', `${protocolOf(endpoint)} over ${transport}: ${uri ?? command ?? agent.node_id}`],
     ['trust tier', trust_tier],
     ['version', version],
     ['node', agent.node_id],
@@ -164,7 +181,7 @@ export async function showTools(
 ): Promise<void> {
   await using client = await connectToGateway(terminal);
   const agent = await describe(client, agentId);
-  if (json) return terminal.print(toSafeJson({ agent_id: agentId, tools: toolRows(agent) }));
+  if (json) return terminal.json({ agent_id: agentId, tools: toolRows(agent) });
   terminal.print(toolTable(agent, terminal.columns));
   if (agent.held) terminal.tell(`fix: starloom agents approve ${agentId}`);
 }

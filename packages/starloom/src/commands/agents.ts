@@ -18,8 +18,6 @@ export interface AddOptions extends GlobalOptions {
   /** The name of an agent made for editors. */
   readonly acp?: EditorAgentName;
   readonly name?: string;
-  /** The same, as it was called first. */
-  readonly as?: string;
   readonly protocol?: string;
   readonly tier?: (typeof TRUST_TIERS)[number];
   readonly tag?: readonly string[];
@@ -51,6 +49,10 @@ export interface ApproveOptions extends GlobalOptions {
   readonly yes?: true;
 }
 
+export interface HistoryOptions extends GlobalOptions {
+  readonly limit: number;
+}
+
 export interface RemoveOptions extends GlobalOptions {
   readonly yes?: true;
 }
@@ -67,6 +69,7 @@ export function define(agents: Command, terminal: Terminal): void {
   );
   addListCommand(agents, terminal);
   addShowCommands(agents, terminal);
+  addHistoryCommand(agents, terminal);
   addAddCommand(agents, terminal);
   addImportCommand(agents, terminal);
   addLoginCommand(agents, terminal);
@@ -106,6 +109,21 @@ function addShowCommands(agents: Command, terminal: Terminal): void {
     .action(action(terminal, async () => (await import('./agents-show.ts')).showTools));
 }
 
+function addHistoryCommand(agents: Command, terminal: Terminal): void {
+  agents
+    .command('history')
+    .description('show when the health of an agent changed')
+    .argument('<agent>')
+    .option('--limit <number>', 'how many changes, the newest first', toLimit, 50)
+    .action(action(terminal, async () => (await import('./agents-show.ts')).showHistory));
+}
+
+function toLimit(text: string): number {
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= 1_000) return limit;
+  throw new InvalidArgumentError('expected a number from 1 to 1000');
+}
+
 function addAddCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('add')
@@ -120,7 +138,6 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
     .argument('[command...]', 'after "--": the program that serves MCP on standard input')
     .option('--acp <agent>', 'one made for editors: claude, codex, gemini, opencode, qwen, goose …')
     .option('--name <id>', 'what it is called, with a URL or a folder')
-    .addOption(new Option('--as <id>').hideHelp())
     .option(
       '--protocol <name>',
       'what it speaks: mcp (default), a2a (recognised by its card), http, agent-communication-protocol, agent-zero, …',

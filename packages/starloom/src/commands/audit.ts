@@ -12,10 +12,10 @@ import {
 } from '@starloom/identity';
 import type { Command } from 'commander';
 import { action, type GlobalOptions } from '../command-line.ts';
-import { line, toSafeJson } from '../plain-text.ts';
 import { count } from '../report-error.ts';
 import { auditFolder, identityFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
+import { line, toSafeJson } from '../terminal-text.ts';
 
 interface AuditShowOptions extends GlobalOptions {
   readonly trace?: string;
@@ -56,7 +56,7 @@ async function verifyAuditLog(
   const audit = await verifyAudit(own, { keys });
   const report = await withDecisions(audit, decisions);
   if (!report.intact) terminal.exitCode = 1;
-  if (json) return terminal.print(toSafeJson(report));
+  if (json) return terminal.json(report);
   for (const { file, line: number, flaw } of report.problems) {
     terminal.print(line`${file}:${number}  ${flaw}`);
   }
@@ -104,6 +104,10 @@ function toLine(record: Exclude<AuditRecord, { signature: string }>): string {
       const { decision, agent_id, capabilities, by } = record;
       const names = capabilities.map(({ name }) => name).join(' ');
       return line`${at}  ${decision}  ${agent_id}: ${names}  ${by}`;
+    }
+    case 'policy': {
+      const { decision, revision, rules, by } = record;
+      return line`${at}  ${decision}  rules of the realm, revision ${revision}: ${rules.join(' ')}  ${by}`;
     }
     default:
       return line`${at}  ${record.entries} entries were lost`;

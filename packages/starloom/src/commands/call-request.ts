@@ -1,5 +1,4 @@
-import type { GivenInput, InputRequest } from '@starloom/core';
-import { type Attachment, FabricError } from '@starloom/core';
+import { type Attachment, FabricError, type GivenInput, type InputRequest } from '@starloom/core';
 import { answerCommand } from '../ask/answers.ts';
 import type { CallCommandOptions } from './call.ts';
 import type { Target } from './target.ts';

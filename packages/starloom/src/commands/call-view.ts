@@ -1,9 +1,8 @@
 import type { Artifact, FabricEvent } from '@starloom/core';
 import { goOnCommand } from '../ask/answers.ts';
 import { artifactLine, isHere } from '../files/artifacts.ts';
-import { paint } from '../paint.ts';
-import { toOneLine, toPlainText, toSafeJson } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
+import { paint, toOneLine, toPlainText, toSafeJson } from '../terminal-text.ts';
 import type { ToolPayloads } from '../tool-payloads.ts';
 import type { CallCommandOptions } from './call.ts';
 
@@ -155,7 +154,7 @@ export function printJson(
   { stream }: CallCommandOptions,
 ): void {
   if (!stream) {
-    terminal.print(toSafeJson(saved ? { ...payload, saved } : payload));
+    terminal.json(saved ? { ...payload, saved } : payload);
     return;
   }
   const { conversation_id } = payload;

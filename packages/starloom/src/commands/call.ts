@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { FabricError, type FabricEvent, type GivenInput, isObject } from '@starloom/core';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type OpenQuestion, type TypedInputs, toAnswers } from '../ask/answers.ts';
-import { askPerson } from '../ask/ask-person.ts';
+import {
+  askPerson,
+  type OpenQuestion,
+  type TypedInputs,
+  toAnswers,
+  toTypedInput,
+} from '../ask/answers.ts';
 import { action, examples, type GlobalOptions, toList } from '../command-line.ts';
 import { nameConversation, toConversationId } from '../conversation-names.ts';
 import { contentArtifacts, openFolder, saveArtifacts } from '../files/artifacts.ts';
-import { readAttachments } from '../files/read-attachments.ts';
+import { readAttachments } from '../files/attachments.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
-import { paint } from '../paint.ts';
-import { toSafeJson, toVisible } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
+import { paint, toSafeJson, toVisible } from '../terminal-text.ts';
 import type { ToolPayloads } from '../tool-payloads.ts';
 import { type Asked, askedIn, toAnswering, toRequest, withAnswerCommand } from './call-request.ts';
 import { CallView, printJson, type Shorten, showAnswer } from './call-view.ts';
@@ -54,7 +58,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--save <folder>', 'write the files that the agent hands over')
     .option('--force', 'with --save: overwrite files')
     .option('--conversation <id>', 'go on with a conversation, or with a call that asked')
-    .option('--input <id=answer>', 'answer a question, as JSON or text; repeatable', toInput)
+    .option('--input <id=answer>', 'answer a question, as JSON or text; repeatable', toTypedInput)
     .addOption(noInput())
     .addHelpText(
       'before',
@@ -76,14 +80,6 @@ function noInput(): Option {
   );
   option.attributeName = () => 'person';
   return option;
-}
-
-function toInput(text: string, before: TypedInputs = {}): TypedInputs {
-  const at = text.indexOf('=');
-  if (at < 1) throw new InvalidArgumentError('expected <id of the question>=<answer>.');
-  const id = text.slice(0, at);
-  if (Object.hasOwn(before, id)) throw new InvalidArgumentError(`"${id}" is answered twice.`);
-  return { ...before, [id]: text.slice(at + 1) };
 }
 
 function toArgument(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {
@@ -160,7 +156,7 @@ async function callAgent(
   const target = await readTarget(client, [first, ...more]);
   const view = new CallView(terminal);
   const onEvent = (event: FabricEvent) => {
-    if (options.json) terminal.print(toSafeJson(event));
+    if (options.json) terminal.json(event);
     else view.show(event);
   };
   const shorten: Shorten = (agentId, id) => nameConversation(terminal, agentId, id, before);

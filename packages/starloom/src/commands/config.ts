@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { relative, resolve } from 'node:path';
+import { basename, extname, relative, resolve } from 'node:path';
 import {
   configError,
   type LoadedConfig,
@@ -8,15 +8,26 @@ import {
   type Problem,
   pickByOrigin,
   problemsOf,
+  toConfigJsonSchema,
   toReferences,
 } from '@starloom/config';
 import { toAnnotatedYaml } from '@starloom/config/annotated-yaml';
-import { FabricError, lookAlikes, type Manifest, RESERVED_AGENT_IDS } from '@starloom/core';
-import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import {
+  agentsFileSchema,
+  FabricError,
+  lookAlikes,
+  type Manifest,
+  RESERVED_AGENT_IDS,
+} from '@starloom/core';
+import {
+  type GatewayConfig,
+  gatewayConfigSchema,
+  loadGatewayConfig,
+} from '@starloom/gateway/config';
 import { assertOpenable, endpointOptions } from '@starloom/registry';
+import { agentFileSchema, agentTomlSchema } from '@starloom/runtime/config';
 import { Argument, type Command } from 'commander';
 import { action, type GlobalOptions } from '../command-line.ts';
-import { CONFIG_FILES, type ConfigKind, configKindOf, jsonSchemaFor } from '../config-files.ts';
 import { count, EXIT_BAD_CONFIGURATION, formatProblem } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -179,4 +190,27 @@ async function showConfig(
 
 function toJson(content: Record<string, unknown>): string {
   return JSON.stringify(toReferences(content), null, 2);
+}
+
+/** The files that people write; one row adds a file to `validate`, `schema` and the JSON Schemas. */
+export const CONFIG_FILES = {
+  starloom: { title: 'starloom.yaml: the gateway', schema: gatewayConfigSchema },
+  agents: { title: 'agents.yaml: the agents of a gateway', schema: agentsFileSchema },
+  agent: { title: 'agent.json: an agent', schema: agentFileSchema },
+  'agent-toml': { title: 'agent.toml: what an agent uses and trusts', schema: agentTomlSchema },
+} as const;
+
+export type ConfigKind = keyof typeof CONFIG_FILES;
+
+export function jsonSchemaFor(kind: ConfigKind): Record<string, unknown> {
+  const { schema, title } = CONFIG_FILES[kind];
+  return toConfigJsonSchema(schema, { name: kind, title });
+}
+
+/** By its name: `agents.yaml`, `my-agents.json`, `agent.json`; anything else is a gateway's. */
+export function configKindOf(file: string): ConfigKind {
+  const name = basename(file);
+  if (extname(name).toLowerCase() === '.toml') return 'agent-toml';
+  if (/\bagents\b/i.test(name)) return 'agents';
+  return /\bagent\b/i.test(name) ? 'agent' : 'starloom';
 }

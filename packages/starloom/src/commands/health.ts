@@ -1,15 +1,11 @@
 import type { Command } from 'commander';
-import type { GlobalOptions } from '../command-line.ts';
-import { action, examples } from '../command-line.ts';
+import { action, examples, type GlobalOptions } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
-import { paintHealth } from '../paint.ts';
-import { line, toSafeJson } from '../plain-text.ts';
 import { upstreamLines } from '../report-error.ts';
-import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
-import type { AgentRow, EngineRow } from '../tool-payloads.ts';
+import { line, paintHealth, table } from '../terminal-text.ts';
+import { type AgentRow, type EngineRow, toWaiting } from '../tool-payloads.ts';
 import { heldLines } from './agents-show.ts';
-import { toWaiting } from './offers-of.ts';
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -20,7 +16,7 @@ export function define(command: Command, terminal: Terminal): void {
 export async function showHealth(terminal: Terminal, { json }: GlobalOptions): Promise<void> {
   await using client = await connectToGateway(terminal);
   const payload = await client.call('fabric.health', {});
-  if (json) return terminal.print(toSafeJson(payload));
+  if (json) return terminal.json(payload);
   const { gateway, registry, engines, agents } = payload;
   const rows = [
     ['gateway', gateway.status, `version ${gateway.version}, up ${gateway.uptime_s} s`],

@@ -4,13 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { FabricError, type FabricEvent } from '@starloom/core';
 import type { JobDocument } from '@starloom/jobs';
 import { type Command, InvalidArgumentError } from 'commander';
+import { type OpenQuestion, type TypedInputs, toAnswers, toTypedInput } from '../ask/answers.ts';
 import { action, type GlobalOptions } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
-import { paint } from '../paint.ts';
-import { toOneLine, toSafeJson } from '../plain-text.ts';
 import { GATEWAY_UNREACHABLE, typedFix } from '../report-error.ts';
-import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
+import { paint, table, toOneLine, toSafeJson } from '../terminal-text.ts';
 
 interface JobsListOptions extends GlobalOptions {
   readonly state?: string;
@@ -74,7 +73,7 @@ export async function listJobs(terminal: Terminal, options: JobsListOptions): Pr
     ...(capability !== undefined && { capability }),
     ...(limit !== undefined && { limit }),
   });
-  if (json) return terminal.print(toSafeJson({ jobs, next_cursor }));
+  if (json) return terminal.json({ jobs, next_cursor });
   if (jobs.length === 0) return terminal.tell('no jobs');
   const now = Date.now();
   const rows = jobs.map((job) => [
@@ -102,9 +101,13 @@ async function answerJob(
   { decline, json }: JobsInputOptions,
 ): Promise<void> {
   await using client = await connectToGateway(terminal);
-  const inputs = answers.map((answer) =>
-    decline ? { id: answer, response: { action: 'decline' } } : toInput(answer),
-  );
+  const { job: asking } = await client.call('fabric.job.status', { job_id });
+  const inputs = decline
+    ? answers.map((id) => ({ id, response: { action: 'decline' } }))
+    : toAnswers(
+        answers.reduce<TypedInputs>((all, answer) => toTypedInput(answer, all), {}),
+        (asking.inputs ?? []) as readonly object[] as readonly OpenQuestion[],
+      );
   const { job } = await client.call('fabric.job.input', { job_id, inputs });
   showJob(terminal, job, json === true);
 }
@@ -167,19 +170,6 @@ function paintState(state: JobDocument['state']): string {
   return state === 'failed' || state === 'cancelled' ? paint('red', state) : paint('yellow', state);
 }
 
-/** `id={"choice":"a"}` is taken as it is, `id=words` as the text of an answer. */
-function toInput(text: string) {
-  const at = text.indexOf('=');
-  if (at < 1) {
-    throw new FabricError('BAD_INPUT', `"${text}" is no answer`, {
-      details: { reason: 'usage', fix: 'Write <question>=<text or JSON>' },
-    });
-  }
-  const value = text.slice(at + 1);
-  const content = /^\s*[{[]/.test(value) ? JSON.parse(value) : { text: value };
-  return { id: text.slice(0, at), response: { action: 'accept', content } };
-}
-
 const RECONNECT_MS = 250;
 /** A connection that carries nothing for so long may be dead: the stream is asked for again. */
 const IDLE_MS = 15_000;
@@ -198,11 +188,11 @@ async function watchJob(
   let cursor = after;
   const onEvent = (event: FabricEvent, at = cursor + 1) => {
     cursor = at;
-    if (progress === undefined) terminal.print(toSafeJson({ ...event, cursor }));
+    if (progress === undefined) terminal.json({ ...event, cursor });
     else progress(toLine(event));
   };
   const job = await follow(terminal, job_id, () => cursor, onEvent);
-  if (progress === undefined) terminal.print(toSafeJson({ job }));
+  if (progress === undefined) terminal.json({ job });
   else {
     progress('');
     const answer = answerOf(job);

@@ -1,29 +1,26 @@
 // The commands about shared keys of the gateway. They work on the state folder: a gateway that runs
 // follows the change within a second.
 
-import { revealText } from '@starloom/config';
-import { FabricError, silentLog, TRUST_TIERS, type TrustTier } from '@starloom/core';
-import { loadGatewayConfig } from '@starloom/gateway/config';
+import { randomBytes } from 'node:crypto';
+import { TRUST_TIERS, type TrustTier } from '@starloom/core';
 import {
   type CreatedKey,
   createKey,
-  filesOf,
   type KeyRecord,
   listKeys,
   revokeKey,
   rotateKey,
   rotateSigningKey,
   scopeProblem,
-  shareRevocations,
   stateOf,
 } from '@starloom/identity';
 import type { Command } from 'commander';
 import { action, examples, type GlobalOptions, toDurationMs } from '../command-line.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { joinRealm, shareNow } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import { identityFolder, makeStateFolder } from '../state-folder.ts';
-import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
+import { table } from '../terminal-text.ts';
 
 interface KeysCreateOptions extends GlobalOptions {
   readonly principal?: string;
@@ -64,6 +61,10 @@ export function define(keys: Command, terminal: Terminal): void {
     )
     .action(action(terminal, () => createSharedKey));
   keys
+    .command('realm')
+    .description('make the secret that the gateways of a fleet share: realm.key')
+    .action(action(terminal, () => createRealmKey));
+  keys
     .command('rotate')
     .description('make a key that replaces another one; both are valid for a while')
     .argument('[key_id]')
@@ -81,7 +82,7 @@ export function define(keys: Command, terminal: Terminal): void {
 export async function listSharedKeys(terminal: Terminal, { json }: GlobalOptions): Promise<void> {
   const records = await listKeys(await identityFolderOf(terminal));
   const now = Date.now();
-  if (json) return terminal.print(toSafeJson({ keys: records.map((one) => toView(one, now)) }));
+  if (json) return terminal.json({ keys: records.map((one) => toView(one, now)) });
   if (records.length === 0) return terminal.tell('no keys; make one with "starloom keys create"');
   const rows = records.map((record) => [
     record.key_id,
@@ -104,6 +105,9 @@ async function createSharedKey(
   const { principal = keyId, scope, tier, expires, json } = options;
   assertScopes(scope);
   const now = Date.now();
+  // Before, so that no two keys of the realm have one name; afterwards, so that all gateways take it.
+  const share = () => joinRealm(terminal, options);
+  await share();
   const created = await createKey(
     await identityFolderOf(terminal),
     {
@@ -115,6 +119,7 @@ async function createSharedKey(
     },
     now,
   );
+  await share();
   showOnce(terminal, created, json === true);
 }
 
@@ -127,7 +132,9 @@ async function rotateSharedKey(
   const folder = await identityFolderOf(terminal);
   if (options.signing) return await replaceSigningKey(terminal, folder, options);
   if (keyId === undefined) throw toUsageError('which key?', 'name a key, or pass --signing');
+  await joinRealm(terminal, options);
   const rotated = await rotateKey(folder, keyId, { overlapMs: overlap, now: Date.now() });
+  await joinRealm(terminal, options);
   showOnce(terminal, rotated, json === true);
   if (!json) terminal.tell(`the key "${keyId}" is valid until ${rotated.old.expires_at}`);
 }
@@ -137,7 +144,7 @@ async function replaceSigningKey(terminal: Terminal, folder: string, options: Ke
   const { kid, use_from } = await rotateSigningKey(folder, { now: Date.now(), atOnce });
   if (!options.json) terminal.tell(`the signing key ${kid} takes over at ${use_from}`);
   const sharing = atOnce ? await shareNow(terminal, folder, options) : {};
-  if (options.json) terminal.print(toSafeJson({ kid, use_from, ...sharing }));
+  if (options.json) terminal.json({ kid, use_from, ...sharing });
 }
 
 async function revokeSharedKey(
@@ -152,13 +159,13 @@ async function revokeSharedKey(
     terminal.tell(`the key "${keyId}" is revoked; a gateway that runs refuses it at once`);
   }
   const sharing = await shareNow(terminal, folder, options);
-  if (options.json) terminal.print(toSafeJson({ ...toView(revoked, now), ...sharing }));
+  if (options.json) terminal.json({ ...toView(revoked, now), ...sharing });
 }
 
 /** The key alone goes to stdout, so that a script can take it. */
 function showOnce(terminal: Terminal, { key, record }: CreatedKey, json: boolean): void {
   if (json) {
-    terminal.print(toSafeJson({ key, ...toView(record, Date.now()) }));
+    terminal.json({ key, ...toView(record, Date.now()) });
     return;
   }
   terminal.tell(`key "${record.key_id}" of ${record.principal}; it is not shown again:`);
@@ -187,47 +194,10 @@ export function assertScopes(scopes: readonly string[]): void {
   }
 }
 
-// What a command revoked in the state folder, given to the gateways with other folders at once. Where
-// that fails the gateway of this folder does it later.
-
-interface Sharing {
-  /** Whether the store has it; absent where the gateway shares no store. */
-  readonly shared?: boolean;
-  /** Why it does not. */
-  readonly problem?: string;
-}
-
-/** Never fails: what was revoked holds in the state folder in any case. */
-export async function shareNow(
-  terminal: Terminal,
-  folder: string,
-  { config: path, json }: GlobalOptions,
-): Promise<Sharing> {
-  try {
-    const { env, cwd } = terminal;
-    const { coordination } = (await loadGatewayConfig({ path, env, cwd })).value;
-    if (coordination.kind !== 'redis') return {};
-    await share(revealText(coordination.url), folder);
-    if (!json) terminal.tell('gateways that share the coordination store are notified');
-    return { shared: true };
-  } catch (thrown) {
-    const { message: problem } = FabricError.from(thrown);
-    if (!json) {
-      terminal.tell(`not shared with gateways that have another state folder: ${problem}`);
-      terminal.tell('the gateway of this state folder shares it when it reaches the store again');
-    }
-    return { shared: false, problem };
-  }
-}
-
-async function share(url: string, folder: string): Promise<void> {
-  const { openStore, toRealmStore } = await import('@starloom/coordination');
-  const log = silentLog;
-  const store = await openStore({ kind: 'redis', url }, { log });
-  try {
-    const realm = toRealmStore(store);
-    await shareRevocations({ realm, files: filesOf(folder), now: Date.now(), log });
-  } finally {
-    await store.close();
-  }
+/** Shown once; the operator gives it to every gateway as a variable or a file. */
+async function createRealmKey(terminal: Terminal, { json }: GlobalOptions): Promise<void> {
+  const key = randomBytes(32).toString('base64url');
+  if (json) return terminal.json({ key });
+  terminal.print(key);
+  terminal.tell('give it to every gateway of the fleet, and write realm: {key: env:NAME} there');
 }

@@ -19,10 +19,11 @@ import {
 } from '@starloom/identity';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { action, examples, type GlobalOptions, toDurationMs } from '../command-line.ts';
-import { line, toSafeJson } from '../plain-text.ts';
+import { joinRealm, shareNow } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
-import { assertScopes, identityFolderOf, shareNow, toTier } from './keys.ts';
+import { line, toSafeJson } from '../terminal-text.ts';
+import { assertScopes, identityFolderOf, toTier } from './keys.ts';
 
 interface PassportCreateOptions extends GlobalOptions {
   readonly delegate?: string;
@@ -109,6 +110,7 @@ async function createPassport(
     throw toUsageError('a passport lives for 1 minute to 24 hours', 'choose another --life');
   }
   const folder = await identityFolderOf(terminal);
+  await joinRealm(terminal, options);
   const tier = toTier(named);
   const keys = await SigningKeys.open({ folder, clock: systemClock, log: silentLog });
   try {
@@ -130,7 +132,7 @@ async function createPassport(
     const token = structured
       ? signStructuredPassport(claims, keys)
       : await signPassport(claims, keys);
-    if (json) return void terminal.print(toSafeJson({ passport: token, claims }));
+    if (json) return void terminal.json({ passport: token, claims });
     const until = new Date(claims.exp * 1000).toISOString();
     terminal.tell(
       line`passport of ${claims.sub} for ${principal}, grant ${claims.mnd}, until ${until}`,
@@ -162,7 +164,7 @@ async function showPassport(
 ): Promise<void> {
   const token = await tokenOf(given);
   const shown = token.startsWith('{') ? parse(token) : decode(token);
-  terminal.print(toSafeJson(shown, json ? undefined : 2));
+  terminal.json(shown, json ? undefined : 2);
   if (!json) terminal.tell('not verified; see "starloom passport verify"');
 }
 
@@ -206,7 +208,7 @@ async function revokePassports(
     terminal.tell(`everything made so far for the ${kind} "${id}" is refused from now on`);
   }
   const sharing = await shareNow(terminal, folder, options);
-  if (options.json) terminal.print(toSafeJson({ revoked: { kind, id }, epoch, ...sharing }));
+  if (options.json) terminal.json({ revoked: { kind, id }, epoch, ...sharing });
 }
 
 function setSuspended(isSuspended: boolean) {
@@ -217,7 +219,7 @@ function setSuspended(isSuspended: boolean) {
       terminal.tell(`the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`);
     }
     const sharing = await shareNow(terminal, folder, options);
-    if (options.json) terminal.print(toSafeJson({ grant, suspended: isSuspended, ...sharing }));
+    if (options.json) terminal.json({ grant, suspended: isSuspended, ...sharing });
   };
 }
 

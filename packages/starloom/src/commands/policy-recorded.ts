@@ -5,20 +5,19 @@ import { join } from 'node:path';
 import type { GatewayConfig } from '@starloom/gateway/config';
 import {
   type AuditRecord,
+  type Authoriser,
   auditFiles,
   type Decision,
   listKeys,
   type PolicyAgent,
-  type Principal,
   verifyAudit,
 } from '@starloom/identity';
-import { Policy } from '@starloom/identity/policy';
+import { fromRecordedFacts } from '@starloom/identity/policy';
 import type { GlobalOptions } from '../command-line.ts';
-import { line, toSafeJson } from '../plain-text.ts';
 import { count } from '../report-error.ts';
 import { auditFolder, identityFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { named } from './policy-fixtures.ts';
+import { line } from '../terminal-text.ts';
 
 type RecordedCall = Extract<AuditRecord, { type: 'call' }>;
 
@@ -33,12 +32,12 @@ interface Change {
 
 export async function reportRecorded(
   terminal: Terminal,
-  { auth, policy: spec }: GatewayConfig,
+  { auth }: GatewayConfig,
+  authoriser: Authoriser,
   find: (agentId: string) => Promise<PolicyAgent | undefined>,
   { json }: GlobalOptions,
 ): Promise<void> {
   const home = stateFolder(terminal.env);
-  const policy = new Policy(spec);
   const scopes = new Map(
     [...auth.psk, ...(await listKeys(identityFolder(home)))].map((key) => [key.key_id, key.scopes]),
   );
@@ -46,15 +45,15 @@ export async function reportRecorded(
   let [decided, skipped] = [0, 0];
   for (const record of await readCalls(auditFolder(home))) {
     const before = decisionOf(record);
-    const { agent_id = '', tier, capability } = record;
+    const { agent_id = '', capability } = record;
     const agent = before && (await find(agent_id));
-    if (!before || !agent || tier === undefined) {
+    const facts = fromRecordedFacts(record, (keyId) => scopes.get(keyId) ?? []);
+    if (!before || !agent || !facts) {
       skipped += 1;
       continue;
     }
     decided += 1;
-    const principal = toPrincipal(record, tier, scopes);
-    const after = policy.decide(principal, agent, capability, toCall(record, tier));
+    const after = authoriser.decide(facts.principal, agent, capability, facts.call);
     if (after.effect === before.effect) continue;
     const change = { principal: record.principal, agent_id, capability, was: before };
     const key = JSON.stringify([change, after]);
@@ -62,7 +61,7 @@ export async function reportRecorded(
     changes.set(key, { ...change, would_be: after, calls });
   }
   const changed = [...changes.values()];
-  if (json) return terminal.print(toSafeJson({ ok: true, decided, skipped, changed }));
+  if (json) return terminal.json({ ok: true, decided, skipped, changed });
   for (const change of changed) terminal.print(toLine(change));
   const total = changed.reduce((sum, { calls }) => sum + calls, 0);
   terminal.print(`${total} of ${count(decided, 'recorded call')} would be decided differently`);
@@ -84,25 +83,6 @@ async function readCalls(folder: string): Promise<RecordedCall[]> {
 /** What the rules of then decided; `undefined` when something else refused the call. */
 function decisionOf({ decision, rule }: RecordedCall): Decision | undefined {
   return decision === 'deny' && rule === undefined ? undefined : { effect: decision, rule };
-}
-
-function toPrincipal(
-  { principal, delegate, mode, grant }: RecordedCall,
-  tier: Principal['tier'],
-  scopes: ReadonlyMap<string, readonly string[]>,
-): Principal {
-  const keyId = grant.startsWith('key:') ? grant.slice('key:'.length) : null;
-  return {
-    ...named(principal, delegate),
-    mode: mode as Principal['mode'],
-    tier,
-    scopes: scopes.get(keyId ?? '') ?? [],
-    keyId,
-  };
-}
-
-function toCall({ at, depth = 1, origin_tier }: RecordedCall, tier: Principal['tier']) {
-  return { depth, time: Date.parse(at), originTier: origin_tier ?? tier };
 }
 
 function toLine({ principal, agent_id, capability, was, would_be, calls }: Change): string {

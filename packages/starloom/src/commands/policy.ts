@@ -1,17 +1,24 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LoadedConfig, loadConfig } from '@starloom/config';
-import { FabricError, type Registry, silentLog } from '@starloom/core';
+import { type Registry, silentLog } from '@starloom/core';
 import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import { REALM_PREFIX, readSharedRules, toRealmPolicy } from '@starloom/gateway/shared-rules';
 import { Authoriser, type Decision, type PolicyAgent } from '@starloom/identity';
-import { compileExpression, Policy } from '@starloom/identity/policy';
+import {
+  compileExpression,
+  fromGivenAgent,
+  fromGivenCall,
+  Policy,
+} from '@starloom/identity/policy';
 import type { Command } from 'commander';
 import { action, type GlobalOptions } from '../command-line.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { failure } from '../reasons.ts';
 import { count, toUsageError } from '../report-error.ts';
-import { table } from '../table.ts';
+import { stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { type Fixture, fixturesSchema, toAgent, toCall, toPrincipal } from './policy-fixtures.ts';
+import { table } from '../terminal-text.ts';
+import { type Fixture, fixturesSchema, toPrincipal } from './policy-fixtures.ts';
 import { reportRecorded } from './policy-recorded.ts';
 
 interface PolicyTestOptions extends GlobalOptions {
@@ -33,6 +40,12 @@ export function define(policy: Command, terminal: Terminal): void {
     )
     .option('--recorded', 'show which calls of the audit log would be decided differently now')
     .action(action(terminal, () => testPolicy));
+  policy
+    .command('share')
+    .argument('[file]', 'rules, and default')
+    .description('give rules to all gateways of the realm, in place of those shared before')
+    .option('--clear', 'take them away')
+    .action(action(terminal, async () => (await import('./policy-share.ts')).sharePolicy));
 }
 
 const FIXTURES = 'policy-tests.yaml';
@@ -40,22 +53,34 @@ const FIXTURES = 'policy-tests.yaml';
 async function checkPolicy(terminal: Terminal, { config, json }: GlobalOptions) {
   const { value, file } = await load(terminal, config);
   const { rules, ...settings } = value.policy;
-  const shown = rules.map((rule) => ({ ...rule, ...needsOf(rule.when) }));
-  if (json) return terminal.print(toSafeJson({ ok: true, ...settings, rules: shown }));
+  const shared = await sharedOf(terminal, value);
+  const ofRealm = shared?.rules.map((rule) => ({ ...rule, name: `${REALM_PREFIX}${rule.name}` }));
+  const shown = [...(ofRealm ?? []), ...rules].map((rule) => ({ ...rule, ...needsOf(rule.when) }));
+  if (json) {
+    const realm = shared && { realm_default: shared.default };
+    return terminal.json({ ok: true, ...settings, ...realm, rules: shown });
+  }
   const rows = shown.map(({ name, effect, needs, when }) => [name, effect, needs, when]);
   if (rows.length > 0) {
     terminal.print(table(['RULE', 'EFFECT', 'NEEDS', 'WHEN'], rows, terminal.columns));
   }
   const otherwise = `otherwise ${settings.default}, untrusted origins ${settings.untrusted}`;
-  terminal.tell(`${file ?? 'no gateway file'}: ${count(rows.length, 'rule')}, ${otherwise}`);
+  terminal.tell(`${file ?? 'no gateway file'}: ${count(rules.length, 'rule')}, ${otherwise}`);
+  if (!shared) return;
+  const both = 'the stricter of both decisions holds';
+  terminal.tell(
+    `realm: ${count(shared.rules.length, 'rule')}, otherwise ${shared.default}; ${both}`,
+  );
 }
 
 async function testPolicy(terminal: Terminal, options: PolicyTestOptions): Promise<void> {
   const loaded = await load(terminal, options.config);
   const agents = await openAgents(terminal, loaded);
   try {
-    if (options.recorded) await reportRecorded(terminal, loaded.value, agents.get, options);
-    else await testFixtures(terminal, loaded, agents.get, options);
+    if (options.recorded) {
+      const authoriser = await authoriserOf(terminal, loaded.value);
+      await reportRecorded(terminal, loaded.value, authoriser, agents.get, options);
+    } else await testFixtures(terminal, loaded, agents.get, options);
   } finally {
     await agents.close();
   }
@@ -81,14 +106,14 @@ async function testFixtures(
   if (fixtures === undefined) await assertThere(path);
   const missingFix = 'name a file with --fixtures';
   const read = await loadConfig({ path, schema: fixturesSchema, env, cwd, missingFix });
-  const authoriser = new Authoriser(new Policy(config.policy));
+  const authoriser = await authoriserOf(terminal, config);
   const results: Result[] = [];
   for (const fixture of read.value) results.push(await run(fixture, config, authoriser, find));
   const failed = results.filter(({ ok }) => !ok).length;
   if (failed > 0) terminal.exitCode = 1;
   if (json) {
     const passed = results.length - failed;
-    return terminal.print(toSafeJson({ ok: failed === 0, passed, failed, results }));
+    return terminal.json({ ok: failed === 0, passed, failed, results });
   }
   for (const result of results) show(terminal, result);
   terminal.print(`${count(results.length, 'test')}, ${failed} failed`);
@@ -102,9 +127,9 @@ async function run(
 ): Promise<Result> {
   const { name, agent, capability, expect: expected } = fixture;
   const principal = toPrincipal(fixture, config);
-  const target = typeof agent === 'string' ? await find(agent) : toAgent(agent);
-  if (!target) throw unknownAgent(name, String(agent));
-  const call = toCall(fixture, principal, Date.now());
+  const target = typeof agent === 'string' ? await find(agent) : fromGivenAgent(agent);
+  if (!target) throw failure('config/agent', { test: name, agent });
+  const call = fromGivenCall(fixture, principal, Date.now());
   const got = authoriser.explain(principal, target, capability, call);
   const isVisible = expected.visible === undefined || expected.visible === got.visible;
   const isRule = expected.rule === undefined || expected.rule === got.rule;
@@ -129,8 +154,23 @@ function needsOf(when: string) {
   return { needs: 'needs' in compiled ? compiled.needs : 'agent' };
 }
 
-function load({ env, cwd }: Terminal, path: string | undefined) {
-  return loadGatewayConfig({ path, env, cwd, resolveSecrets: false });
+/** What the state folder knows of the rules of the realm. */
+async function sharedOf({ env }: Terminal, { realm }: GatewayConfig) {
+  return realm.key === undefined ? undefined : await readSharedRules(stateFolder(env));
+}
+
+async function authoriserOf(terminal: Terminal, config: GatewayConfig): Promise<Authoriser> {
+  const shared = await sharedOf(terminal, config);
+  const realm = shared && toRealmPolicy(shared);
+  return new Authoriser(new Policy(config.policy), () => realm);
+}
+
+/** Only a registry that is not a file needs a secret. */
+async function load({ env, cwd }: Terminal, path: string | undefined) {
+  const loaded = await loadGatewayConfig({ path, env, cwd, resolveSecrets: false });
+  return loaded.value.registry.kind === 'postgres'
+    ? await loadGatewayConfig({ path, env, cwd })
+    : loaded;
 }
 
 /** The registry is opened when the first agent is looked up. */
@@ -142,7 +182,9 @@ async function openAgents(
   const open = async () => {
     const { openRegistry } = await import('@starloom/registry');
     const { OPTION_SCHEMAS } = await import('../option-schemas.ts');
-    opened ??= openRegistry(value.registry, {
+    const { toRegistryConfig } = await import('../registry-config.ts');
+    const config = await toRegistryConfig(value, stateFolder(env), silentLog);
+    opened ??= openRegistry(config, {
       folder,
       env,
       log: silentLog,
@@ -163,10 +205,4 @@ async function assertThere(path: string): Promise<void> {
   );
   if (!isThere)
     throw toUsageError(`there is no ${FIXTURES}`, 'pass --fixtures <file> or --recorded');
-}
-
-function unknownAgent(name: string, agent: string): FabricError {
-  return new FabricError('BAD_INPUT', `Test "${name}": there is no agent "${agent}"`, {
-    details: { reason: 'config', fix: 'write the agent as {id, tags, trust_tier}' },
-  });
 }

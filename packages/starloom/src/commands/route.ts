@@ -1,11 +1,8 @@
 import type { Command } from 'commander';
-import type { GlobalOptions } from '../command-line.ts';
-import { action, examples } from '../command-line.ts';
+import { action, examples, type GlobalOptions } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
-import { paintHealth } from '../paint.ts';
-import { line, toSafeJson } from '../plain-text.ts';
-import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
+import { line, paintHealth, table } from '../terminal-text.ts';
 import { didYouMean, readTarget } from './target.ts';
 
 export function define(command: Command, terminal: Terminal): void {
@@ -31,7 +28,7 @@ export async function previewRoute(
   const payload = await client.call('fabric.route.preview', asked).catch(async (error: unknown) => {
     throw await didYouMean(error, client, agentId ? [agentId, capability] : [capability]);
   });
-  if (json) return terminal.print(toSafeJson(payload));
+  if (json) return terminal.json(payload);
   const candidates = [payload.primary ?? [], ...payload.fallbacks].flat();
   const rows = candidates.map(({ agent_id, kind, health, reason }, index) => [
     String(index + 1),

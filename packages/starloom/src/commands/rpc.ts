@@ -6,12 +6,11 @@ import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { settlesWithin, toRefusal } from '@starloom/wire';
 import type { Command } from 'commander';
 import { WebSocket } from 'ws';
-import { action, type GlobalOptions } from '../command-line.ts';
-import { readAddress, unreachable } from '../gateway-client.ts';
+import { action, type GlobalOptions, readVersion, untilStopped } from '../command-line.ts';
+import { readAddress } from '../gateway-client.ts';
+import { failure } from '../reasons.ts';
 import { toUsageError } from '../report-error.ts';
-import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
-import { readVersion } from '../version.ts';
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -19,7 +18,7 @@ export function define(command: Command, terminal: Terminal): void {
     .action(action(terminal, () => serveRpc));
 }
 
-/** How long a client that does not read may hold up the end. */
+/** How long the end waits for a client that does not read. */
 const FAREWELL_MS = 2_000;
 
 const ALONE =
@@ -75,7 +74,7 @@ async function serveRpc(
 // The coordination plane of a gateway that runs already, for a client that has only pipes.
 
 const CONNECT_MS = 5_000;
-const BUFFERED_MAX = 1 << 20;
+const MAX_BUFFERED = 1 << 20;
 
 /** Nothing when none answers, unless the environment names one: then that is a failure. */
 async function connectToPlane({ env }: Terminal): Promise<WebSocket | undefined> {
@@ -88,7 +87,7 @@ async function connectToPlane({ env }: Terminal): Promise<WebSocket | undefined>
     return socket;
   } catch (error) {
     if (env.STARLOOM_URL === undefined) return undefined;
-    throw unreachable(`No gateway takes us at ${url}`, error);
+    throw failure('gateway_unreachable', { url }, { cause: error });
   }
 }
 
@@ -110,7 +109,7 @@ async function passOn(channel: MessageChannel, socket: WebSocket): Promise<void>
   }, leave);
   if ((await Promise.race([left, lost])) === 'lost') {
     await channel.close();
-    throw unreachable('The gateway is gone', undefined);
+    throw failure('gateway_unreachable/gone');
   }
   await settlesWithin(Promise.race([answers.all(), lost]), FAREWELL_MS);
   socket.close(1000);
@@ -121,7 +120,7 @@ async function passOn(channel: MessageChannel, socket: WebSocket): Promise<void>
 function send(socket: WebSocket, text: string): Promise<void> | undefined {
   const sent = Promise.withResolvers<void>();
   socket.send(text, () => sent.resolve());
-  return socket.bufferedAmount > BUFFERED_MAX ? sent.promise : undefined;
+  return socket.bufferedAmount > MAX_BUFFERED ? sent.promise : undefined;
 }
 
 /** Nothing is read from the gateway that the client has no room for. Rejects when it is gone. */

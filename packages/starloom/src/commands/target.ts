@@ -7,6 +7,8 @@ import {
   toolNameSpellings,
 } from '@starloom/core';
 import type { GatewayClient } from '../gateway-client.ts';
+import { failure } from '../reasons.ts';
+import { nearestOr } from '../report-error.ts';
 import type { AgentView } from '../tool-payloads.ts';
 
 export interface Target {
@@ -43,7 +45,7 @@ export function findTarget(agents: readonly AgentView[], words: readonly string[
   // An agent that was not reached yet may offer it: then the gateway decides.
   const isAllKnown = agents.every(({ capabilities }) => capabilities.length > 0);
   if (isOffered || !isAllKnown) return { agentId: undefined, capability: first, rest };
-  throw unknownTarget(first, agents);
+  throw failure('unknown_agent', { name: first, fix: nearestName([first], agents) });
 }
 
 /** The capability that this is a name of: as it is listed, with a hash where two share a name. */
@@ -69,20 +71,7 @@ function whichCapability({ agent_id, capabilities }: AgentView): FabricError {
     names.length > 0
       ? `name one of: ${names.join(', ')}`
       : `it offers nothing so far; see "starloom agents tools ${agent_id}"`;
-  return new FabricError('BAD_INPUT', `Which capability of ${agent_id}?`, {
-    details: { reason: 'usage', fix },
-  });
-}
-
-function unknownTarget(name: string, agents: readonly AgentView[]): FabricError {
-  const fix = nearestName([name], agents);
-  return new FabricError(
-    'CAPABILITY_NOT_FOUND',
-    `There is no agent, tool or capability "${name}"`,
-    {
-      details: { reason: 'unknown_agent', name, ...(fix !== undefined && { fix }) },
-    },
-  );
+  return failure('usage/capability', { agent_id, fix });
 }
 
 function ambiguous(
@@ -90,9 +79,8 @@ function ambiguous(
   found: readonly { agentId: string; capability: string }[],
 ): FabricError {
   const names = found.map(({ agentId, capability }) => `"${agentId} ${capability}"`);
-  return new FabricError('BAD_INPUT', `"${spelling}" is the name of ${names.length} tools`, {
-    details: { reason: 'ambiguous', fix: `write one of: ${names.join(', ')}` },
-  });
+  const fix = `write one of: ${names.join(', ')}`;
+  return failure('ambiguous', { name: spelling, count: names.length, fix });
 }
 
 /** The same error; with the name that was probably meant, when something is not known. */
@@ -133,9 +121,7 @@ export function nearestName(
 
 function nearestOf(word: string, { agent_id, capabilities }: Offer): string {
   const names = capabilities.map(({ name }) => name);
-  const meant = closestWord(word, names);
-  if (meant !== undefined) return `did you mean "${meant}"?`;
   if (names.length === 0) return `${agent_id} offers nothing; see "starloom health"`;
   const more = names.length > 8 ? `, … ("starloom agents tools ${agent_id}" shows all)` : '';
-  return `name one of: ${names.slice(0, 8).join(', ')}${more}`;
+  return nearestOr(`name one of: ${names.slice(0, 8).join(', ')}${more}`, word, names);
 }

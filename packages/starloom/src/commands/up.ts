@@ -1,28 +1,32 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LoadedConfig } from '@starloom/config';
-import type { AgentRecord, FabricError } from '@starloom/core';
+import { type AgentRecord, FabricError } from '@starloom/core';
 import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { generateKey } from '@starloom/identity';
-import { agentsAround, isDiskFull, keepReserve } from '@starloom/wire';
+import { agentsAround, giveMemoryBackWhenIdle, isDiskFull, keepReserve } from '@starloom/wire';
 import type { Command } from 'commander';
-import type { GlobalOptions } from '../command-line.ts';
-import { action, examples, toPort } from '../command-line.ts';
+import {
+  action,
+  examples,
+  type GlobalOptions,
+  readVersion,
+  toPort,
+  untilStopped as untilSignalled,
+} from '../command-line.ts';
 import type { OpenedGateway } from '../open-gateway.ts';
 import { peopleLog } from '../people-log.ts';
-import { toOneLine } from '../plain-text.ts';
 import { formatProblem, toUsageError } from '../report-error.ts';
-import { untilStopped as untilSignalled } from '../signals.ts';
 import {
   makeStateFolder,
   readClientFile,
   writeClientFile,
   writeGatewayFile,
 } from '../state-folder.ts';
-import { fit } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
-import { readVersion } from '../version.ts';
-import { offersOf } from './offers-of.ts';
+import { fit, toOneLine } from '../terminal-text.ts';
+import { offersOf } from '../tool-payloads.ts';
+import { toConsoleLink } from './console.ts';
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -109,6 +113,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     ...(terminal.isWatched && !json && { logDestination: peopleLog(terminal) }),
   });
   try {
+    using _ = giveMemoryBackWhenIdle();
     const stopped = untilStopped(opened);
     const url = await opened.gateway.listen();
     const write = async () => {
@@ -127,11 +132,28 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     const { columns } = terminal;
     const agents = opened.registry.list();
     if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
-    else terminal.tell(banner({ url, key, clientFile, samples, agents, columns }));
+    else {
+      const page = terminal.isWatched ? await consoleLink(opened, url) : undefined;
+      terminal.tell(banner({ url, key, clientFile, samples, agents, columns, page }));
+    }
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
   } finally {
     await opened.close();
+  }
+}
+
+/** For a person at a terminal; a log would keep it. Without it the gateway serves all the same. */
+async function consoleLink(
+  { gateway, observer }: OpenedGateway,
+  url: string,
+): Promise<string | undefined> {
+  try {
+    const code = await gateway.createConsoleCode(LOCAL_KEY.key_id);
+    return code === undefined ? undefined : toConsoleLink(url, code);
+  } catch (thrown) {
+    observer.log.error({ error: FabricError.from(thrown) }, 'no link to the console can be made');
+    return undefined;
   }
 }
 
@@ -162,11 +184,14 @@ interface BannerInput {
   readonly agents: readonly AgentRecord[];
   /** Width of the terminal, if it is one. */
   readonly columns: number | undefined;
+  /** Link to the console, good once; only for a person. */
+  readonly page?: string | undefined;
 }
 
 /** What runs, where it is, and what to try next. */
 export function banner(input: BannerInput): string {
   const { url, key, clientFile, samples, agents, columns = Number.POSITIVE_INFINITY } = input;
+  const { page } = input;
   const width = Math.max(0, ...agents.map(({ manifest }) => manifest.agent_id.length));
   const rows = agents.map(({ manifest: { agent_id, description }, capabilities, health }) => {
     const what = offersOf({
@@ -179,6 +204,7 @@ export function banner(input: BannerInput): string {
   return [
     `starloom is up at ${url}`,
     '',
+    ...(page === undefined ? [] : [`  console    ${page}`]),
     `  MCP        ${url}/mcp   (WebSocket: ${url.replace(/^http/, 'ws')}/mcp/ws)`,
     `  A2A        ${url}/a2a/<agent>/   (card: ${url}/.well-known/agent-card.json)`,
     `  sessions   ${url}/rpc   (WebSocket: ${url.replace(/^http/, 'ws')}/rpc/ws)`,

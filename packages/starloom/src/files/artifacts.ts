@@ -4,10 +4,11 @@
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { type Artifact, FabricError } from '@starloom/core';
+import type { Artifact, FabricError } from '@starloom/core';
 import { z } from 'zod';
-import { toOneLine, toPlainText } from '../plain-text.ts';
-import { endingFor } from './media-types.ts';
+import { failure } from '../reasons.ts';
+import { toOneLine, toPlainText } from '../terminal-text.ts';
+import { endingFor } from './attachments.ts';
 
 interface SaveOptions {
   readonly folder: string;
@@ -60,7 +61,7 @@ async function save(
   const bytes = bytesOf(artifact);
   const wanted = nameOf(artifact);
   for (let number = 1; number <= MAX_TRIES; number += 1) {
-    const path = join(folder, number === 1 ? wanted : numbered(wanted, number));
+    const path = join(folder, number === 1 ? wanted : addNumber(wanted, number));
     if (written.has(path)) continue;
     const target = resolve(cwd, path);
     const isWritten = await writing(path, async () => {
@@ -69,7 +70,7 @@ async function save(
     });
     if (isWritten) return path;
   }
-  throw unwritable(join(folder, wanted), 'EEXIST', undefined);
+  throw failure('not_writable', { file: join(folder, wanted), errno: 'EEXIST' });
 }
 
 /** False when there is a file of that name, or a link. */
@@ -98,19 +99,17 @@ function sizeOf(bytes: number): string {
   return `${size.toFixed(1)} ${unit}`;
 }
 
+export function unwritable(file: string, cause: unknown): FabricError {
+  const { code: errno } = cause as NodeJS.ErrnoException;
+  return failure('not_writable', { file, errno }, { cause });
+}
+
 async function writing<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw unwritable(path, (error as NodeJS.ErrnoException).code, error);
+    throw unwritable(path, error);
   }
-}
-
-function unwritable(path: string, code: string | undefined, cause: unknown): FabricError {
-  return new FabricError('BAD_INPUT', `Cannot write ${path} (${code})`, {
-    details: { reason: 'not_writable', file: path, fix: 'name a folder that you may write to' },
-    cause,
-  });
 }
 
 // What the content of an MCP answer holds beside text: pictures, sound, files and links to them.
@@ -186,7 +185,7 @@ export function safeFileName(name: string): string {
 }
 
 /** `report.md` as `report-2.md`. */
-export function numbered(name: string, number: number): string {
+export function addNumber(name: string, number: number): string {
   const { stem, ending } = split(name);
   return `${stem}-${number}${ending}`;
 }

@@ -41,7 +41,8 @@ export function expandText(text: string, context: ExpandContext): Expanded {
     const value = 'message' in variable ? undefined : context.env[variable.name];
     if ('message' in variable) failure ??= { ok: false, ...variable };
     else if (value === undefined && variable.fallback === undefined) failure ??= notSet(variable);
-    else if (value !== undefined && isSecretName(variable.name)) failure ??= exposed(variable.name);
+    else if (value !== undefined && isSecretName(variable.name))
+      failure ??= secretExposed(variable.name);
     else return value ?? variable.fallback ?? '';
     return found;
   });
@@ -85,7 +86,7 @@ function notSet({ name, input }: Variable): Expanded {
   return { ok: false, message, fix };
 }
 
-function exposed(name: string): Expanded {
+function secretExposed(name: string): Expanded {
   return {
     ok: false,
     message: `the value of ${name} would be plain text in the file of agents`,

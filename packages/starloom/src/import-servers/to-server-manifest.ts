@@ -11,7 +11,6 @@ import {
   type TrustTier,
   toFields,
 } from '@starloom/core';
-import type { ClientFile, ClientServer } from './client-servers.ts';
 import {
   type Expanded,
   expandSetting,
@@ -20,6 +19,7 @@ import {
   isSecretName,
   secretInText,
 } from './expand.ts';
+import type { ClientFile, ClientServer } from './plan-import.ts';
 
 export interface ConvertContext {
   readonly client: ClientFile;

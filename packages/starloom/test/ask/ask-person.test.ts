@@ -1,7 +1,7 @@
 import { FabricError, type InputRequest } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { askPerson } from '../../src/ask/ask-person.ts';
-import { withoutPaint } from '../../src/paint.ts';
+import { askPerson } from '../../src/ask/answers.ts';
+import { withoutPaint } from '../../src/terminal-text.ts';
 
 /** A person who types these lines, one for each prompt. */
 async function answer(question: Omit<InputRequest, 'id'>, ...lines: string[]) {

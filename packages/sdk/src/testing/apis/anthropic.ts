@@ -1,37 +1,35 @@
-import { cannotSay, type FakeApi, type FakeSseEvent, fragments, gather } from '../fake-api.ts';
-import { type FakeMessagePart, optional, record, records, text } from '../fake-request.ts';
-import { type FakePart, type FakeSpeech, hasCalls, toArguments } from '../fake-script.ts';
-
-type Block = Readonly<Record<string, unknown>>;
+import {
+  type Json as Block,
+  cannotSay,
+  type FakeApi,
+  type FakeMessagePart,
+  type FakePart,
+  type FakeSpeech,
+  type FakeSseEvent,
+  fragments,
+  hasCalls,
+  optional,
+  record,
+  records,
+  text,
+  toArguments,
+} from '../fake-api.ts';
 
 /** Anthropic messages: every part is a content block. Pictures it can only see. */
 export const anthropic: FakeApi = {
   basePath: '/v1',
-  readKey: (headers) => {
-    const key = headers['x-api-key'];
-    return typeof key === 'string' ? key : undefined;
-  },
-  readQuestion: (path, body) => {
-    if (path !== '/v1/messages') return undefined;
-    return {
-      model: text(body.model),
-      stream: body.stream === true,
-      system: contentOf(body.system)
-        .map((block) => text(block.text))
-        .join('\n'),
-      messages: gather(
-        records(body.messages).map(({ role, content }) => ({
-          role: role === 'assistant' ? 'assistant' : 'user',
-          parts: contentOf(content).map(readBlock),
-        })),
-      ),
-      tools: records(body.tools).map(({ name, description, input_schema }) => ({
-        name: text(name),
-        ...optional('description', description),
-        parameters: input_schema,
-      })),
-    };
-  },
+  path: /^\/v1\/messages$/,
+  keyHeader: 'x-api-key',
+  readQuestion: (body) => ({
+    system: contentOf(body.system).map((block) => block.text),
+    messages: records(body.messages).map(({ role, content }) => ({
+      role: role === 'assistant' ? 'assistant' : 'user',
+      parts: contentOf(content).map(readBlock),
+    })),
+    tools: records(body.tools).map(({ name, description, input_schema: parameters }) => {
+      return { name, description, parameters };
+    }),
+  }),
   writeBody: (speech, model) => ({
     ...head(model),
     content: speech.parts.map(toBlock),

@@ -1,28 +1,39 @@
-import { type FakeApi, fragments, gather } from '../fake-api.ts';
 import {
+  type FakeApi,
   type FakeMessagePart,
-  type FakeQuestion,
+  type FakePart,
+  type FakeSpeech,
+  fragments,
+  isMedia,
+  type Json,
   optional,
   record,
   records,
   text,
-} from '../fake-request.ts';
-import { type FakePart, type FakeSpeech, isMedia, toMedia } from '../fake-script.ts';
+  toMedia,
+} from '../fake-api.ts';
 
-const PATH = /^\/v1beta\/models\/([^/:]+):(generateContent|streamGenerateContent)(\?.*)?$/;
-
-/** Gemini: `generateContent` and `streamGenerateContent`. */
+/** Gemini: `generateContent`, `streamGenerateContent` and `cachedContents`. */
 export const gemini: FakeApi = {
   basePath: '/v1beta',
-  readKey: (headers) => {
-    const key = headers['x-goog-api-key'];
-    return typeof key === 'string' ? key : undefined;
+  path: /^\/v1beta\/models\/(?<model>[^/:]+):(?<method>(?:streamG|g)enerateContent)(\?.*)?$/,
+  stored: {
+    path: /^\/v1beta\/(?<id>cachedContents(?:\/[^?]+)?)(?:\?.*)?$/,
+    field: 'cachedContent',
   },
-  readQuestion: (path, body) => {
-    const [, model, method] = PATH.exec(path) ?? [];
-    if (model === undefined) return undefined;
-    return toQuestion(model, method === 'streamGenerateContent', body);
-  },
+  keyHeader: 'x-goog-api-key',
+  readQuestion: (body) => ({
+    system: records(record(body.systemInstruction).parts).map((part) => part.text),
+    messages: records(body.contents).map(({ role, parts }) => ({
+      role: role === 'model' ? 'assistant' : 'user',
+      parts: records(parts).map(readPart),
+    })),
+    tools: records(body.tools)
+      .flatMap(({ functionDeclarations }) => records(functionDeclarations))
+      .map(({ name, description, parametersJsonSchema, parameters }) => {
+        return { name, description, parameters: parametersJsonSchema ?? parameters };
+      }),
+  }),
   writeBody: (speech, model) => ({
     ...toChunk(speech.parts.map(toPart), model),
     ...end(speech, model),
@@ -50,34 +61,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
 
 const FINISH = { stop: 'STOP', length: 'MAX_TOKENS', content_filter: 'SAFETY' } as const;
 
-function toQuestion(
-  model: string,
-  stream: boolean,
-  body: Readonly<Record<string, unknown>>,
-): FakeQuestion {
-  return {
-    model,
-    stream,
-    system: records(record(body.systemInstruction).parts)
-      .map((part) => text(part.text))
-      .join('\n'),
-    messages: gather(
-      records(body.contents).map(({ role, parts }) => ({
-        role: role === 'model' ? 'assistant' : 'user',
-        parts: records(parts).map(readPart),
-      })),
-    ),
-    tools: records(body.tools)
-      .flatMap(({ functionDeclarations }) => records(functionDeclarations))
-      .map((tool) => ({
-        name: text(tool.name),
-        ...optional('description', tool.description),
-        parameters: tool.parametersJsonSchema ?? tool.parameters,
-      })),
-  };
-}
-
-function readPart(part: Readonly<Record<string, unknown>>): FakeMessagePart {
+function readPart(part: Json): FakeMessagePart {
   if ('functionCall' in part) {
     const { id, name, args } = record(part.functionCall);
     return { call: { ...optional('id', id), name: text(name), args } };

@@ -1,24 +1,25 @@
-import { bearer, type FakeApi, type FakeSseEvent, fragments, gather } from '../fake-api.ts';
 import {
+  type FakeApi,
+  type FakeCall,
+  type FakeMedia,
   type FakeMessage,
   type FakeMessagePart,
+  type FakePart,
+  type FakeSpeech,
+  type FakeSseEvent,
+  fragments,
+  hasCalls,
+  isMedia,
+  type Json,
   media,
   optional,
   parsed,
   record,
   records,
   text,
-} from '../fake-request.ts';
-import {
-  type FakeCall,
-  type FakeMedia,
-  type FakePart,
-  type FakeSpeech,
-  hasCalls,
-  isMedia,
   toArguments,
   toMedia,
-} from '../fake-script.ts';
+} from '../fake-api.ts';
 
 /**
  * OpenAI chat completions, and compatible services. Media go out as content parts, the one shape
@@ -26,21 +27,18 @@ import {
  */
 export const openaiChat: FakeApi = {
   basePath: '/v1',
-  readKey: bearer,
-  readQuestion: (path, body) => {
-    if (path !== '/v1/chat/completions') return undefined;
+  path: /^\/v1\/chat\/completions$/,
+  keyHeader: 'authorization',
+  readQuestion: (body) => {
     const messages = records(body.messages);
     return {
-      model: text(body.model),
-      stream: body.stream === true,
       system: messages
         .filter(({ role }) => role === 'system' || role === 'developer')
-        .map(({ content }) => text(content))
-        .join('\n'),
-      messages: gather(messages.flatMap(readMessage)),
+        .map(({ content }) => content),
+      messages: messages.flatMap(readMessage),
       tools: records(body.tools).map(({ function: tool }) => {
         const { name, description, parameters } = record(tool);
-        return { name: text(name), ...optional('description', description), parameters };
+        return { name, description, parameters };
       }),
     };
   },
@@ -60,12 +58,14 @@ export const openaiChat: FakeApi = {
       { data: '[DONE]' },
     ],
   }),
-  writeError: (status, message) => ({
-    error: { message, type: 'fake_error', param: null, code: String(status) },
-  }),
+  writeError: openaiError,
 };
 
-function readMessage(message: Readonly<Record<string, unknown>>): FakeMessage[] {
+export function openaiError(status: number, message: string): object {
+  return { error: { message, type: 'fake_error', param: null, code: String(status) } };
+}
+
+function readMessage(message: Json): FakeMessage[] {
   switch (message.role) {
     case 'user':
       return [{ role: 'user', parts: readContent(message.content) }];
@@ -97,7 +97,7 @@ function readContent(content: unknown): FakeMessagePart[] {
   });
 }
 
-function readCall({ id, function: tool }: Readonly<Record<string, unknown>>): FakeMessagePart {
+function readCall({ id, function: tool }: Json): FakeMessagePart {
   const { name, arguments: args } = record(tool);
   return { call: { ...optional('id', id), name: text(name), args: parsed(args) } };
 }

@@ -1,47 +1,37 @@
 import {
-  bearer,
   cannotSay,
   type FakeApi,
-  type FakeSseEvent,
-  fragments,
-  gather,
-} from '../fake-api.ts';
-import {
   type FakeMessage,
   type FakeMessagePart,
+  type FakePart,
+  type FakeSpeech,
+  type FakeSseEvent,
+  fragments,
+  type Json as Item,
   media,
   optional,
   parsed,
   records,
   text,
-} from '../fake-request.ts';
-import { type FakePart, type FakeSpeech, toArguments } from '../fake-script.ts';
+  toArguments,
+} from '../fake-api.ts';
 
-type Item = Readonly<Record<string, unknown>>;
+import { openaiError } from './openai-chat.ts';
 
 /** OpenAI responses: every part is an output item of its own. A picture is a generated one. */
 export const openaiResponses: FakeApi = {
   basePath: '/v1',
-  readKey: bearer,
-  readQuestion: (path, body) => {
-    if (path !== '/v1/responses') return undefined;
+  path: /^\/v1\/responses$/,
+  keyHeader: 'authorization',
+  readQuestion: (body) => {
     const input = records(body.input);
     const isSystem = ({ role }: Item) => role === 'system' || role === 'developer';
     return {
-      model: text(body.model),
-      stream: body.stream === true,
-      system: [
-        text(body.instructions),
-        ...input.filter(isSystem).map(({ content }) => text(content)),
-      ]
-        .filter((line) => line !== '')
-        .join('\n'),
-      messages: gather(input.filter((item) => !isSystem(item)).flatMap(readItem)),
-      tools: records(body.tools).map(({ name, description, parameters }) => ({
-        name: text(name),
-        ...optional('description', description),
-        parameters,
-      })),
+      system: [body.instructions, ...input.filter(isSystem).map(({ content }) => content)],
+      messages: input.filter((item) => !isSystem(item)).flatMap(readItem),
+      tools: records(body.tools).map(({ name, description, parameters }) => {
+        return { name, description, parameters };
+      }),
     };
   },
   writeBody: (speech, model) => ({
@@ -66,9 +56,7 @@ export const openaiResponses: FakeApi = {
       ),
     };
   },
-  writeError: (status, message) => ({
-    error: { message, type: 'fake_error', param: null, code: String(status) },
-  }),
+  writeError: openaiError,
 };
 
 function readItem(item: Item): FakeMessage[] {

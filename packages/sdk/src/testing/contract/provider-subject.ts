@@ -8,9 +8,8 @@ import type {
   ITool,
   ProviderResponse,
 } from '../../interfaces.ts';
+import type { FakeRequest, FakeScript } from '../fake-api.ts';
 import type { FakeModel } from '../fake-model.ts';
-import type { FakeRequest } from '../fake-request.ts';
-import type { FakeScript } from '../fake-script.ts';
 
 /** A provider whose model says what the script says. */
 export interface ProviderSubject {

@@ -1,7 +1,7 @@
 import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { MAX_BYTES, readAttachments, toAttachment } from '../../src/files/read-attachments.ts';
+import { MAX_BYTES, readAttachments, toAttachment } from '../../src/files/attachments.ts';
 import { scratch } from '../run-starloom.ts';
 
 describe('attachments', () => {

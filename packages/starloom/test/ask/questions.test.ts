@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formFields } from '../../src/ask/form-field.ts';
+import { formFields } from '../../src/ask/questions.ts';
 
 const fieldOf = (property: object, isRequired = false) => {
   const schema = { properties: { field: property }, required: isRequired ? ['field'] : [] };

@@ -1,8 +1,8 @@
 // One field of a form that an agent asks to be filled in. The schema is the agent's: a part of it
 // that has another shape than expected is passed over, and the gateway checks the answer as a whole.
 
-import { toFields } from '@starloom/core';
-import { toOneLine } from '../plain-text.ts';
+import { type InputRequest, toFields } from '@starloom/core';
+import { paint, toOneLine, withoutPaint } from '../terminal-text.ts';
 
 type Parsed = { readonly value: unknown } | { readonly problem: string };
 
@@ -22,7 +22,7 @@ export interface FormField {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-const WIDTH = 300;
+const MAX_WIDTH = 300;
 
 export function formFields(schema: unknown): FormField[] {
   const { properties, required } = toFields(schema);
@@ -42,9 +42,9 @@ function toField(name: string, schema: Schema, isRequired: boolean): FormField {
   ].join(', ');
   return {
     name,
-    label: toOneLine(typeof title === 'string' && title !== '' ? title : name, WIDTH),
-    description: typeof description === 'string' ? toOneLine(description, WIDTH) : '',
-    note: toOneLine(note, WIDTH),
+    label: toOneLine(typeof title === 'string' && title !== '' ? title : name, MAX_WIDTH),
+    description: typeof description === 'string' ? toOneLine(description, MAX_WIDTH) : '',
+    note: toOneLine(note, MAX_WIDTH),
     isRequired,
     standard,
     choices,
@@ -238,4 +238,68 @@ function toChoice(value: unknown, name: unknown): Choice {
 
 function isConst(value: unknown): value is { readonly const: unknown; readonly title?: unknown } {
   return typeof value === 'object' && value !== null && 'const' in value;
+}
+
+// A question of an agent, for people. Its text is the agent's: every line of it stands behind a bar,
+// so that it cannot pass for a line of ours.
+
+const MAX_LINES = 40;
+const WIDTH = 2_000;
+const URL_WIDTH = 4_000;
+
+export function messageLines({ message }: Pick<InputRequest, 'message'>): string[] {
+  const lines = withoutPaint(message).trim().split('\n');
+  const left = lines.length - MAX_LINES;
+  return [
+    ...lines.slice(0, MAX_LINES).map((line) => `│ ${toOneLine(line, WIDTH)}`.trimEnd()),
+    ...(left > 0 ? [`│ … ${left} lines more`] : []),
+  ];
+}
+
+/** The link whole, and the machine it leads to by itself. */
+export function linkLines(url: string | undefined): string[] {
+  if (url === undefined) return ['(the agent gave no link)'];
+  const parsed = URL.parse(url);
+  const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol);
+  const note = isWeb ? `leads to ${parsed.host}` : 'this is no web address: be careful';
+  return [toOneLine(url, URL_WIDTH), `(${note})`];
+}
+
+/** The question with what may be answered, where no person can be asked at once. */
+export function questionLines(question: InputRequest, agentId: string): string[] {
+  const { id, kind } = question;
+  return [
+    `question ${toOneLine(id, WIDTH)} of ${toOneLine(agentId, WIDTH)} (${kind})`,
+    ...[...messageLines(question), ...answerLines(question)].map((line) => `  ${line}`),
+  ];
+}
+
+function answerLines({ kind, url, schema, options = [] }: InputRequest): string[] {
+  switch (kind) {
+    case 'form':
+      return fieldLines(schema);
+    case 'choice':
+      return options.map((option) => toOneLine(`- ${option.id}: ${option.label}`, WIDTH));
+    case 'url':
+    case 'auth':
+      return linkLines(url);
+    case 'text':
+    case 'model':
+    case 'roots':
+      return [];
+  }
+}
+
+/** Under the names that an answer uses. */
+function fieldLines(schema: unknown): string[] {
+  return formFields(schema).flatMap(({ name, note, label, description, choices = [] }) => {
+    const about = [...(label === name ? [] : [label]), ...(description ? [description] : [])];
+    const values = choices.map(({ value, label: meaning }) =>
+      String(value) === meaning ? meaning : `${String(value)} = ${meaning}`,
+    );
+    return [
+      [toOneLine(name, WIDTH), paint('dim', note), about.join(': ')].join('  ').trimEnd(),
+      ...values.map((value) => `  - ${toOneLine(value, WIDTH)}`),
+    ];
+  });
 }

@@ -1,0 +1,258 @@
+// Puts the gateway into the configuration of an MCP client: shows the change, and makes it with --apply.
+
+import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { isObject } from '@starloom/core';
+import { Argument, type Command } from 'commander';
+import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { readAddress } from '../gateway-client.ts';
+import { failure } from '../reasons.ts';
+import { readClientFile, stateFolder } from '../state-folder.ts';
+import type { Terminal } from '../terminal.ts';
+import { line, paint } from '../terminal-text.ts';
+
+interface Address {
+  readonly url: string;
+  /** For clients that read no variables. */
+  readonly key: string;
+}
+
+interface Place {
+  readonly folder: string;
+  readonly home: string;
+}
+
+interface ClientRow {
+  readonly file: (place: Place) => string;
+  /** Where in the file, and what. */
+  readonly entries: (
+    address: Address,
+  ) => readonly (readonly [path: readonly string[], value: object])[];
+  /** What the user does after that. */
+  readonly next: string;
+  readonly hasKey?: true;
+}
+
+const EXPORT = 'start the client from a shell that has STARLOOM_KEY';
+const headers = (value: string) => ({ Authorization: `Bearer ${value}` });
+/** As clients write variables. */
+const variable = (name: string) => `\${${name}}`;
+const VSCODE_INPUT = {
+  type: 'promptString',
+  id: 'starloom-key',
+  description: 'Starloom key',
+  password: true,
+};
+
+const CLIENTS: Readonly<Record<string, ClientRow>> = {
+  claude: {
+    file: ({ folder }) => join(folder, '.mcp.json'),
+    entries: ({ url }) => [
+      [
+        ['mcpServers', 'starloom'],
+        { type: 'http', url, headers: headers(variable('STARLOOM_KEY')) },
+      ],
+    ],
+    next: `${EXPORT}; "claude mcp list" shows the connection`,
+  },
+  cursor: {
+    file: ({ home }) => join(home, '.cursor', 'mcp.json'),
+    entries: ({ url }) => [
+      [['mcpServers', 'starloom'], { url, headers: headers(variable('env:STARLOOM_KEY')) }],
+    ],
+    next: EXPORT,
+  },
+  vscode: {
+    file: ({ folder }) => join(folder, '.vscode', 'mcp.json'),
+    entries: ({ url }) => [
+      [['inputs'], [VSCODE_INPUT]],
+      [
+        ['servers', 'starloom'],
+        { type: 'http', url, headers: headers(variable('input:starloom-key')) },
+      ],
+    ],
+    next: 'VS Code asks for the key once; "MCP: List Servers" shows the connection',
+  },
+  codex: {
+    file: ({ home }) => join(home, '.codex', 'config.toml'),
+    entries: ({ url }) => [
+      [['mcp_servers', 'starloom'], { url, bearer_token_env_var: 'STARLOOM_KEY' }],
+    ],
+    next: `${EXPORT}; "/mcp" inside Codex lists the server`,
+  },
+  zed: {
+    file: ({ home }) => join(home, '.config', 'zed', 'settings.json'),
+    entries: ({ url, key }) => [[['context_servers', 'starloom'], { url, headers: headers(key) }]],
+    next: 'the key is in the file in plain text: keep the file private',
+    hasKey: true,
+  },
+  gemini: {
+    file: ({ home }) => join(home, '.gemini', 'settings.json'),
+    entries: ({ url, key }) => [
+      [['mcpServers', 'starloom'], { httpUrl: url, headers: headers(key) }],
+    ],
+    next: 'the key is in the file in plain text: keep the file private; "gemini mcp list" shows the connection',
+    hasKey: true,
+  },
+};
+
+interface ConnectOptions extends GlobalOptions {
+  readonly apply?: true;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .addArgument(new Argument('<client>').choices(Object.keys(CLIENTS)))
+    .option('--apply', 'make the change; the file is backed up first')
+    .addHelpText(
+      'before',
+      examples(
+        ['starloom connect cursor', 'show what would change'],
+        ['starloom connect cursor --apply', 'change it'],
+      ),
+    )
+    .action(action(terminal, () => connect));
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:7420';
+
+async function connect(terminal: Terminal, client: string, options: ConnectOptions): Promise<void> {
+  const row = CLIENTS[client];
+  if (!row) return;
+  const { env, cwd } = terminal;
+  const { url: known = DEFAULT_URL } = await readAddress(env);
+  const key = env.STARLOOM_KEY ?? (await readClientFile(stateFolder(env)))?.key ?? '<key>';
+  const url = new URL('/mcp', known).href;
+  const file = row.file({ folder: cwd, home: env.HOME || homedir() });
+  const before = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  const after = changed(file, before, row.entries({ url, key }));
+  const hidden = (text: string) => (row.hasKey ? text.replaceAll(key, '<key>') : text);
+  const isSame = before === after;
+  if (options.apply && !isSame) {
+    const backup = await apply(file, before, after, row.hasKey === true);
+    if (options.json) return terminal.json({ file, changed: true, backup, next: row.next });
+    terminal.print(line`changed ${file}${backup === undefined ? '' : ` (before: ${backup})`}`);
+    terminal.tell(`  next: ${row.next}`);
+    return;
+  }
+  const shown = diff(hidden(before ?? ''), hidden(after));
+  if (options.json) return terminal.json({ file, changed: false, diff: shown });
+  if (isSame) return terminal.print(line`${file} has the gateway already`);
+  terminal.print(paint('bold', line`${file}`));
+  for (const text of shown) {
+    terminal.print(
+      text.startsWith('+')
+        ? paint('green', text)
+        : text.startsWith('-')
+          ? paint('red', text)
+          : text,
+    );
+  }
+  terminal.tell(
+    `nothing is changed yet; make the change with "starloom connect ${client} --apply"`,
+  );
+}
+
+/** The text of the file with the entries in it; everything else stays. */
+export function changed(
+  file: string,
+  before: string | undefined,
+  entries: readonly (readonly [path: readonly string[], value: object])[],
+): string {
+  if (file.endsWith('.toml')) {
+    return entries.reduce(
+      (text, [path, value]) => withTable(text, path.join('.'), value),
+      before ?? '',
+    );
+  }
+  let root: unknown = {};
+  try {
+    if (before?.trim()) root = JSON.parse(before);
+  } catch {
+    throw failure('config/client_file', { file, snippet: snippetOf(entries) });
+  }
+  if (!isObject(root)) throw failure('config/client_file', { file, snippet: snippetOf(entries) });
+  const whole: Record<string, unknown> = structuredClone(root);
+  for (const [path, value] of entries) put(whole, path, value);
+  return JSON.stringify(whole) === JSON.stringify(root) && before !== undefined
+    ? before
+    : `${JSON.stringify(whole, null, 2)}\n`;
+}
+
+function put(root: Record<string, unknown>, path: readonly string[], value: object): void {
+  const [name = '', ...rest] = path;
+  const known = root[name];
+  if (rest.length > 0) {
+    const inner = isObject(known) ? (known as Record<string, unknown>) : {};
+    root[name] = inner;
+    put(inner, rest, value);
+  } else if (Array.isArray(value) && Array.isArray(known)) {
+    const ids = new Set(value.map(({ id }) => id));
+    root[name] = [...known.filter((one) => !isObject(one) || !ids.has(one.id)), ...value];
+  } else {
+    root[name] = value;
+  }
+}
+
+function snippetOf(
+  entries: readonly (readonly [path: readonly string[], value: object])[],
+): string {
+  const whole: Record<string, unknown> = {};
+  for (const [path, value] of entries) put(whole, path, value);
+  return JSON.stringify(whole);
+}
+
+/** The table takes the place of one of the same name, or comes last. */
+function withTable(text: string, name: string, value: object): string {
+  const lines = Object.entries(value).map(([key, one]) => `${key} = ${JSON.stringify(one)}`);
+  const table = [`[${name}]`, ...lines].join('\n');
+  const all = text.split('\n');
+  const start = all.findIndex((one) => one.trim() === `[${name}]`);
+  if (start < 0) return `${text.trimEnd()}${text.trim() === '' ? '' : '\n\n'}${table}\n`;
+  const next = all.findIndex((one, index) => index > start && one.trimStart().startsWith('['));
+  const end = next < 0 ? all.length : next;
+  const rest = all.slice(end);
+  return [...all.slice(0, start), table, ...(rest.length > 0 ? ['', ...rest] : [''])].join('\n');
+}
+
+async function apply(
+  file: string,
+  before: string | undefined,
+  after: string,
+  isPrivate: boolean,
+): Promise<string | undefined> {
+  await mkdir(dirname(file), { recursive: true });
+  const backup = `${file}.before-starloom-${Date.now()}`;
+  if (before !== undefined) await copyFile(file, backup);
+  const draft = `${file}.${process.pid}.tmp`;
+  await writeFile(draft, after, { mode: isPrivate ? 0o600 : 0o644 });
+  await rename(draft, file);
+  return before === undefined ? undefined : backup;
+}
+
+const CONTEXT = 2;
+
+/** What differs, with a little around it: both begin and end alike. */
+function diff(before: string, after: string): readonly string[] {
+  const old = before === '' ? [] : before.trimEnd().split('\n');
+  const now = after.trimEnd().split('\n');
+  let head = 0;
+  while (head < old.length && old[head] === now[head]) head += 1;
+  let tail = 0;
+  while (
+    tail < old.length - head &&
+    tail < now.length - head &&
+    old.at(-1 - tail) === now.at(-1 - tail)
+  )
+    tail += 1;
+  return [
+    ...now.slice(Math.max(0, head - CONTEXT), head).map((text) => `  ${text}`),
+    ...old.slice(head, old.length - tail).map((text) => `- ${text}`),
+    ...now.slice(head, now.length - tail).map((text) => `+ ${text}`),
+    ...now.slice(now.length - tail, now.length - tail + CONTEXT).map((text) => `  ${text}`),
+  ];
+}

@@ -1,0 +1,36 @@
+import { FabricError } from '@starloom/core';
+import type { Command } from 'commander';
+import { action, confirm, examples, type GlobalOptions } from '../command-line.ts';
+import { connectToGateway } from '../gateway-client.ts';
+import { failure } from '../reasons.ts';
+import type { Terminal } from '../terminal.ts';
+import { line } from '../terminal-text.ts';
+
+interface EraseOptions extends GlobalOptions {
+  readonly yes?: true;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .argument('<principal>', 'whose data')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('before', examples(['starloom erase alice', 'calls, jobs and sessions of alice']))
+    .action(action(terminal, () => erase));
+}
+
+async function erase(terminal: Terminal, principal: string, options: EraseOptions): Promise<void> {
+  const question = line`Remove the calls, usage, jobs and sessions of "${principal}" for good?`;
+  const isMeant = options.yes ?? (await confirm(terminal, question));
+  if (isMeant === undefined) throw failure('unconfirmed', { flag: '--yes' });
+  if (!isMeant) throw new FabricError('CANCELLED', 'Nothing was removed');
+  await using client = await connectToGateway(terminal);
+  const { calls, jobs, open_jobs, sessions, kept } = await client.call('fabric.erase', {
+    principal,
+  });
+  if (options.json) return terminal.json({ principal, calls, jobs, open_jobs, sessions, kept });
+  terminal.print(`removed ${calls} calls and ${jobs} jobs, ended ${sessions} sessions`);
+  if (open_jobs > 0) {
+    terminal.tell(`${open_jobs} jobs are being cancelled; remove them with the same command again`);
+  }
+  for (const what of kept) terminal.tell(`  kept: ${what}`);
+}

@@ -1,0 +1,123 @@
+// A node put together: its agents from a file, their adapters, and a connection to each gateway.
+
+import { randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
+import { isMcpRelay } from '@starloom/adapters';
+import { Closers, FabricError, type Manifest } from '@starloom/core';
+import { AdapterPool, type Observer } from '@starloom/gateway';
+import { openYamlRegistry } from '@starloom/registry';
+import { adapterOpener } from '../agent-adapters.ts';
+import { OPTION_SCHEMAS } from '../option-schemas.ts';
+import { AgentServer } from './agent-server.ts';
+import { type DialerEvent, GatewayDialer } from './gateway-dialer.ts';
+
+export interface OpenNodeOptions {
+  readonly nodeId: string;
+  readonly gateways: readonly string[];
+  readonly key: string;
+  /** Path of the file with the agents. */
+  readonly agents: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stateFolder?: string | undefined;
+  readonly observer: Observer;
+  readonly onEvent: (event: DialerEvent) => void;
+  /** In place of the adapters of the product. */
+  readonly openAdapter?: ConstructorParameters<typeof AdapterPool>[0]['open'];
+  /** How long the end waits for calls. */
+  readonly drainMs?: number;
+}
+
+export interface OpenedNode {
+  /** Rejects when the first attempt at every gateway was refused, so that none will be better. */
+  readonly connected: Promise<void>;
+  /** Takes no new calls, finishes those under way, then leaves. */
+  close(): Promise<void>;
+}
+
+const DRAIN_MS = 30_000;
+const LOOK_MS = 20;
+const LISTS = ['tools', 'prompts', 'resources'] as const;
+
+export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
+  const { nodeId, gateways, key, agents, env, stateFolder, observer, onEvent } = options;
+  const { log } = observer;
+  const closers = new Closers();
+  const registry = await openYamlRegistry({
+    path: agents,
+    log,
+    env,
+    optionSchemas: OPTION_SCHEMAS,
+  });
+  closers.add(() => registry.close());
+  const opener = adapterOpener({
+    env,
+    folder: dirname(agents),
+    stateFolder,
+    observer,
+    reopen: (agentId) => adapters.retire(agentId),
+  });
+  closers.add(async () => opener.close());
+  const open = options.openAdapter ?? opener.open;
+  const adapters = new AdapterPool({
+    log,
+    open: async (manifest: Manifest) => {
+      const adapter = await open(manifest);
+      if (!isMcpRelay(adapter)) return adapter;
+      const { agent_id } = manifest;
+      for (const kind of LISTS) {
+        adapter.onListChanged(kind, () => {
+          for (const dialer of dialers) void dialer.tell('list_changed', { agent_id, kind });
+        });
+      }
+      return adapter;
+    },
+  });
+  closers.add(() => adapters.close());
+  const server = new AgentServer({ nodeId, registry, adapters, log });
+  const hello = { node_id: nodeId, run_id: randomUUID() };
+  const offers = () => server.offers();
+  const dialers = gateways.map(
+    (url) => new GatewayDialer({ url, key, hello, offers, serve: server.serve, onEvent, log }),
+  );
+  const unwatch = registry.watch(({ kind, agentIds }) => {
+    if (kind !== 'agents') return;
+    for (const agentId of agentIds) {
+      const manifests = registry.get(agentId)?.instances.map(({ manifest }) => manifest);
+      adapters.retire(agentId, manifests);
+    }
+    for (const dialer of dialers) void dialer.offer();
+  });
+  for (const dialer of dialers) dialer.start();
+  return {
+    connected: firstAttempts(dialers),
+    async close() {
+      unwatch();
+      await Promise.all(dialers.map((dialer) => dialer.tell('drain')));
+      const until = performance.now() + (options.drainMs ?? DRAIN_MS);
+      while (server.calls > 0 && performance.now() < until) {
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      }
+      await Promise.all(dialers.map((dialer) => dialer.tell('leave')));
+      await Promise.all(dialers.map((dialer) => dialer.close()));
+      await closers.close((error) =>
+        log.error({ error: FabricError.from(error) }, 'a part did not close'),
+      );
+    },
+  };
+}
+
+/** Refusals that no later attempt changes. */
+function isFinal({ code, details }: FabricError): boolean {
+  // The process that has the id may be gone, and the gateway not know it yet.
+  if (details.reason === 'node_taken') return false;
+  return code === 'AUTH_DENIED' || code === 'POLICY_DENIED' || code === 'BAD_INPUT';
+}
+
+async function firstAttempts(dialers: readonly GatewayDialer[]): Promise<void> {
+  const outcomes = await Promise.allSettled(dialers.map(({ first }) => first));
+  const errors = outcomes.flatMap((one) =>
+    one.status === 'rejected' ? FabricError.from(one.reason) : [],
+  );
+  const [error] = errors;
+  if (error && errors.length === dialers.length && errors.every(isFinal)) throw error;
+}

@@ -1,0 +1,146 @@
+// Keeps an agent registered at a gateway for as long as it runs: heartbeats, a new registration when the
+// gateway no longer knows the old one, and a clean end.
+
+import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FabricError, type ManifestInput, type Registration, type TrustTier } from '@starloom/core';
+import type { AgentFile } from '@starloom/runtime';
+import { toAgentManifest } from './commands/agents-add-manifest.ts';
+import { connectToGateway, type GatewayClient } from './gateway-client.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface RegisteredAgentOptions {
+  readonly terminal: Pick<Terminal, 'env' | 'tell'>;
+  /** Of the gateway. */
+  readonly url: string;
+  readonly manifest: ManifestInput;
+  readonly leaseMs?: number;
+}
+
+export interface AdvertisedPlace {
+  /** Where the gateway reaches the agent. */
+  readonly url: string;
+  /** What it shows there, if the agent asks for a key. */
+  readonly header: string | undefined;
+  readonly node?: string | undefined;
+  readonly tier?: TrustTier | undefined;
+}
+
+export async function registerAgent(
+  terminal: Pick<Terminal, 'env' | 'tell'>,
+  gatewayUrl: string,
+  agent: AgentFile,
+  { url, header, node = hostname(), tier = 'org' }: AdvertisedPlace,
+): Promise<RegisteredAgent> {
+  const { capabilities, agent_id, version, description } = toAgentManifest(agent, '');
+  const manifest: ManifestInput = {
+    agent_id,
+    node_id: node,
+    version,
+    ...(description !== undefined && { description }),
+    endpoint: {
+      transport: 'http',
+      uri: url,
+      ...(header !== undefined && { headers: { Authorization: header } }),
+    },
+    ...(capabilities && { capabilities }),
+    trust_tier: tier,
+  };
+  return await RegisteredAgent.start({ terminal, url: gatewayUrl, manifest });
+}
+
+const LEASE_MS = 30_000;
+/** Heartbeats in the time of a lease: two may get lost. */
+const BEATS = 3;
+const RETRY_MS = 1_000;
+
+export class RegisteredAgent {
+  readonly #options: RegisteredAgentOptions;
+  readonly #stop = new AbortController();
+  #client: GatewayClient | undefined;
+  #registration: Registration | undefined;
+  #isReported = false;
+  #running: Promise<void> = Promise.resolve();
+
+  private constructor(options: RegisteredAgentOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects when the gateway cannot be reached or refuses the agent. */
+  static async start(options: RegisteredAgentOptions): Promise<RegisteredAgent> {
+    const agent = new RegisteredAgent(options);
+    await agent.#register();
+    agent.#running = agent.#run();
+    return agent;
+  }
+
+  /** New calls go elsewhere from now on; then the instance is gone from the directory. */
+  async leave(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    const key = this.#key();
+    try {
+      if (key) await this.#client?.call('fabric.agent.leave', key);
+    } catch {
+      // Its lease runs out by itself.
+    }
+    await this.#client?.[Symbol.asyncDispose]();
+  }
+
+  async drain(): Promise<void> {
+    const key = this.#key();
+    if (key) await this.#client?.call('fabric.agent.drain', key).catch(() => {});
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const { leaseMs = LEASE_MS } = this.#options;
+      const waitMs = this.#registration ? leaseMs / BEATS : RETRY_MS;
+      await delay(waitMs, undefined, { signal, ref: false }).catch(() => {});
+      if (!signal.aborted) await this.#beat();
+    }
+  }
+
+  /** Never rejects: the agent goes on serving, and tries again. */
+  async #beat(): Promise<void> {
+    try {
+      const key = this.#key();
+      if (key) await this.#client?.call('fabric.agent.heartbeat', key);
+      else await this.#register();
+      if (this.#isReported) this.#options.terminal.tell('registered at the gateway again');
+      this.#isReported = false;
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      // The gateway answered that it is not registered: at once. Else the gateway may be back soon.
+      if (error.details.reason === 'stale_epoch') this.#registration = undefined;
+      else await this.#disconnect();
+      if (!this.#isReported) this.#options.terminal.tell(`not registered: ${error.message}`);
+      this.#isReported = true;
+    }
+  }
+
+  async #register(): Promise<void> {
+    const { terminal, url, manifest, leaseMs = LEASE_MS } = this.#options;
+    this.#client ??= await connectToGateway(terminal, url);
+    const request = { manifest, lease_ms: leaseMs };
+    this.#registration = await this.#client.call('fabric.agent.register', request);
+  }
+
+  async #disconnect(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    this.#registration = undefined;
+    try {
+      await client?.[Symbol.asyncDispose]();
+    } catch {
+      // It was lost, which is why.
+    }
+  }
+
+  #key() {
+    if (!this.#registration) return undefined;
+    const { agent_id, node_id, epoch } = this.#registration;
+    return { agent_id, node_id, epoch };
+  }
+}
