@@ -36,12 +36,23 @@ export class Child implements AsyncDisposable {
     using deadline = deadlineSignal({ ms: timeoutMs, parent });
     const { done, value } = await orAborted(this.#lines.next(), deadline.signal);
     if (!done) return value;
-    throw new FabricError('UPSTREAM_ERROR', 'A program of the bench ended', {
-      details: { reason: 'ended', stderr: this.#process.stderrTail().slice(-2000) },
-    });
+    throw this.#ended();
+  }
+
+  /** Of a program that does not talk to us: drops what it prints, and fails when it ends. */
+  async ignore(): Promise<never> {
+    this.#process.stdout.resume();
+    await this.#process.exited;
+    throw this.#ended();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#process.stop();
+  }
+
+  #ended(): FabricError {
+    return new FabricError('UPSTREAM_ERROR', 'A program of the bench ended', {
+      details: { reason: 'ended', stderr: this.#process.stderrTail().slice(-2000) },
+    });
   }
 }

@@ -23,7 +23,13 @@ export const PROTOCOL_VERSION = '2026-07-28';
 export const OLDER_VERSION = '2025-11-25';
 export const AGENT_ID = 'bench';
 export const TOOL_OF_KIND = { unary: 'echo', stream: 'count' } as const;
+/** Of the tools that an upstream has besides. */
+export function toolName(index: number): string {
+  return `tool_${String(index).padStart(5, '0')}`;
+}
+
 export const ANSWER = 'starloom-bench-'.padEnd(64, '0123456789');
+export const PROGRESS_TOKEN = 'bench-progress';
 export const STREAM_EVENTS = 20;
 export const STREAM_EVENT_GAP_MS = 5;
 
@@ -40,8 +46,8 @@ export function upstreamCall(form: CallForm): HttpCall {
 }
 
 /** The same capability as a tool of the gateway. */
-export function capabilityCall(form: CallForm): HttpCall {
-  return toCall(form, `${AGENT_ID}.${TOOL_OF_KIND[form.kind]}`, ARGUMENTS);
+export function capabilityCall(form: CallForm, agentId: string = AGENT_ID): HttpCall {
+  return toCall(form, `${agentId}.${TOOL_OF_KIND[form.kind]}`, ARGUMENTS);
 }
 
 export function fabricCall(form: CallForm): HttpCall {
@@ -50,8 +56,9 @@ export function fabricCall(form: CallForm): HttpCall {
   return toCall(form, 'fabric.call', { ...target, arguments: ARGUMENTS, stream });
 }
 
-export function listToolsCall(): HttpCall {
-  return { ...toRequest('tools/list', {}, {}), holds: [TOOL_OF_KIND.unary] };
+export function listToolsCall(revision?: CallForm['revision']): HttpCall {
+  const toList = revision ? toOlderRequest : toRequest;
+  return { ...toList('tools/list', {}, {}), holds: [TOOL_OF_KIND.unary] };
 }
 
 /** The handshake of an older client. */
@@ -61,6 +68,8 @@ export function initializeBody(): string {
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
 }
 
+export const INITIALIZED_BODY = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+
 export const OLDER_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
@@ -68,9 +77,9 @@ export const OLDER_HEADERS = {
 } as const;
 
 function toCall({ kind, revision }: CallForm, name: string, toolArguments: object): HttpCall {
-  const meta = kind === 'stream' ? { progressToken: 'bench' } : {};
+  const meta = kind === 'stream' ? { progressToken: PROGRESS_TOKEN } : {};
   const params = { name, arguments: toolArguments };
-  const call = revision ? toOlderCall(params, meta) : toCurrentCall(params, meta);
+  const call = revision ? toOlderRequest('tools/call', params, meta) : toCurrentCall(params, meta);
   if (kind === 'unary') return { ...call, holds: [ANSWER] };
   const firstEvent = eventMessage(1);
   return { ...call, holds: [ANSWER, firstEvent, eventMessage(STREAM_EVENTS)], firstEvent };
@@ -81,8 +90,8 @@ function toCurrentCall(params: { readonly name: string }, meta: object) {
   return { headers: { ...headers, 'mcp-name': params.name }, body };
 }
 
-function toOlderCall(params: object, _meta: object) {
-  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { ...params, _meta } };
+function toOlderRequest(method: string, params: object, _meta: object) {
+  const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
   return { headers: OLDER_HEADERS, body: JSON.stringify(body) };
 }
 

@@ -13,4 +13,6 @@ export interface Program {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Of a program that does not announce where it serves. */
+  readonly url?: string;
 }

@@ -8,13 +8,24 @@ import {
 
 /** `starloom` calls the capability's own tool, `fabric_call` the same one through `fabric.call`. */
 export const TARGETS = ['direct', 'bare', 'starloom', 'fabric_call'] as const;
-export type TargetName = (typeof TARGETS)[number];
+/** Proxies of other projects, in front of the same upstream. */
+export const PEERS = ['tbxark', 'npm_mcp_proxy', 'fastmcp'] as const;
+export type PeerName = (typeof PEERS)[number];
+export type TargetName = (typeof TARGETS)[number] | PeerName;
+export const ALL_TARGETS: readonly TargetName[] = [...TARGETS, ...PEERS];
+
+export function isPeer(name: TargetName): name is PeerName {
+  return PEERS.some((peer) => peer === name);
+}
 
 export const CALL_OF_TARGET = {
   direct: upstreamCall,
   bare: upstreamCall,
   starloom: capabilityCall,
   fabric_call: fabricCall,
+  tbxark: olderCall,
+  npm_mcp_proxy: olderCall,
+  fastmcp: olderCall,
 } as const satisfies Record<TargetName, (form: CallForm) => HttpCall>;
 
 export interface Cell extends CallForm {
@@ -49,3 +60,8 @@ export const FIRST_EVENT_CELL = {
 } as const satisfies Cell;
 
 export const CELLS: readonly Cell[] = [...LOAD_CELLS, FIRST_EVENT_CELL];
+
+/** Peers are compared in the older revision, which they all speak. */
+function olderCall({ kind }: CallForm): HttpCall {
+  return upstreamCall({ kind, revision: '2025' });
+}

@@ -2,8 +2,8 @@
 
 import type { SliceResult } from './load/slice.ts';
 import type { Origin } from './origin.ts';
-import { FIRST_EVENT_CELL, LOAD_CELLS, TARGETS, type TargetName } from './plan.ts';
-import type { Measured, MeasuredProxy } from './run.ts';
+import { ALL_TARGETS, FIRST_EVENT_CELL, LOAD_CELLS, TARGETS, type TargetName } from './plan.ts';
+import { MAX_FOREIGN_LOAD, type Measured, type MeasuredProxy, type MeasuredSlice } from './run.ts';
 import { median, quantile, round, sum } from './statistics.ts';
 
 export interface CellFigures {
@@ -13,6 +13,10 @@ export interface CellFigures {
   /** CPU time of the proxy per request, and the share of a core it used. */
   readonly cpu_us?: number;
   readonly busy?: number;
+  /** What other programs took meanwhile, in cores, and how many slices they disturbed for good. */
+  readonly foreign_load?: number;
+  readonly disturbed_slices?: number;
+  readonly repeated_slices?: number;
 }
 
 export type PerTarget<Value> = Partial<Record<TargetName, Value>>;
@@ -23,7 +27,14 @@ export interface Figures {
   readonly first_event_ms: PerTarget<number>;
   /** From the start of the process to its first `tools/list`. */
   readonly startup_ms: PerTarget<number>;
-  readonly rss_mb: PerTarget<{ readonly idle: number; readonly after: number }>;
+  readonly rss_mb: PerTarget<Resident>;
+}
+
+export interface Resident {
+  readonly idle: number;
+  readonly after: number;
+  /** After 100,000 calls and a minute idle. */
+  readonly soaked?: number;
 }
 
 export interface Report extends Origin {
@@ -39,18 +50,20 @@ export interface Report extends Origin {
 
 export function toReport(measured: Measured, origin: Origin): Report {
   const results = [...measured.cells].flatMap(([cell, targets]) =>
-    [...targets].map(([target, slices]) => ({ name: `${cell} ${target}`, slices })),
+    [...targets].map(([target, slices]) => ({ name: `${cell} ${target}`, target, slices })),
   );
   const failures = results.flatMap(({ name, slices }) => failureOf(name, slices) ?? []);
+  const isOwn = (target: TargetName) => TARGETS.some((own) => own === target);
   const all = measured.cells.size * TARGETS.length;
+  const figures = toFigures(measured);
   return {
     name: 'bench',
     passed: results.length - failures.length,
     failed: failures.length,
-    skipped: all - results.length,
+    skipped: all - results.filter(({ target }) => isOwn(target)).length,
     failures,
-    figures: toFigures(measured),
-    ratios: toRatios(measured),
+    figures,
+    ratios: { ...toRatios(measured), ...toOwnRatios(figures) },
     ...origin,
   };
 }
@@ -72,15 +85,21 @@ function toFigures({ cells, proxies }: Measured): Figures {
       known(median(slices.flatMap(({ firstEventsMs }) => firstEventsMs)), 2),
     ),
     startup_ms: fromProxies(proxies, ({ startupsMs }) => known(median(laterOnes(startupsMs)), 0)),
-    rss_mb: fromProxies(proxies, ({ idleMegabytes: idle, afterMegabytes: after }) =>
-      idle === undefined || after === undefined
-        ? undefined
-        : { idle: round(idle, 0), after: round(after, 0) },
-    ),
+    rss_mb: fromProxies(proxies, toResident),
   };
 }
 
-function toCellFigures(slices: readonly SliceResult[]): CellFigures | undefined {
+function toResident(proxy: MeasuredProxy): Resident | undefined {
+  const { idleMegabytes: idle, afterMegabytes: after, soakedMegabytes: soaked } = proxy;
+  if (idle === undefined || after === undefined) return undefined;
+  return {
+    idle: round(idle, 0),
+    after: round(after, 0),
+    ...(soaked !== undefined && { soaked: round(soaked, 0) }),
+  };
+}
+
+function toCellFigures(slices: readonly MeasuredSlice[]): CellFigures | undefined {
   const latencies = slices.flatMap(({ latenciesMs }) => latenciesMs);
   const [p50, p99] = [quantile(latencies, 0.5), quantile(latencies, 0.99)];
   const perSecond = median(slices.map(throughput));
@@ -95,6 +114,17 @@ function toCellFigures(slices: readonly SliceResult[]): CellFigures | undefined 
       cpu_us: round(sum(cpu) / latencies.length, 0),
       busy: round(sum(cpu) / 1e6 / seconds, 2),
     }),
+    ...toForeignLoad(slices),
+  };
+}
+
+function toForeignLoad(slices: readonly MeasuredSlice[]) {
+  const loads = slices.flatMap(({ foreignLoad }) => foreignLoad ?? []);
+  if (loads.length === 0) return {};
+  return {
+    foreign_load: round(sum(loads) / loads.length, 2),
+    disturbed_slices: loads.filter((load) => load > MAX_FOREIGN_LOAD).length,
+    repeated_slices: slices.filter(({ repeats = 0 }) => repeats > 0).length,
   };
 }
 
@@ -103,13 +133,34 @@ function toRatios({ cells }: Measured): Record<string, number> {
   const ratios: Record<string, number> = {};
   for (const { name } of LOAD_CELLS) {
     for (const base of ['bare', 'direct'] as const) {
-      for (const target of TARGETS) {
+      for (const target of ALL_TARGETS) {
         if (target === base || target === 'direct') continue;
         const pairs = pairsOf(cells.get(name)?.get(target), cells.get(name)?.get(base));
         const ratio = median(pairs);
         if (ratio !== undefined) ratios[`${target}_over_${base}.${name}`] = round(ratio, 3);
       }
     }
+  }
+  return ratios;
+}
+
+/** What is measured once: beside the bare proxy, the upstream, and of a soak beside its own start. */
+function toOwnRatios({ first_event_ms, startup_ms, rss_mb }: Figures): Record<string, number> {
+  const ratios: Record<string, number> = {};
+  for (const target of ALL_TARGETS) {
+    const resident = rss_mb[target];
+    for (const base of ['bare', 'direct'] as const) {
+      if (target === base || target === 'direct') continue;
+      const add = (what: string, value?: number, divisor?: number) => {
+        if (value === undefined || !divisor) return;
+        ratios[`${target}_over_${base}.${what}`] = round(value / divisor, 3);
+      };
+      add('first_event', first_event_ms[target], first_event_ms[base]);
+      add('startup', startup_ms[target], startup_ms[base]);
+      add('rss_idle', resident?.idle, rss_mb[base]?.idle);
+    }
+    if (resident?.soaked === undefined) continue;
+    ratios[`${target}_over_start.rss_soaked`] = round(resident.soaked / resident.idle, 3);
   }
   return ratios;
 }
@@ -132,8 +183,8 @@ function laterOnes(startupsMs: readonly number[]): readonly number[] {
 }
 
 function perTarget<Value>(
-  results: ReadonlyMap<TargetName, readonly SliceResult[]> = new Map(),
-  toValue: (slices: readonly SliceResult[]) => Value | undefined,
+  results: ReadonlyMap<TargetName, readonly MeasuredSlice[]> = new Map(),
+  toValue: (slices: readonly MeasuredSlice[]) => Value | undefined,
 ): PerTarget<Value> {
   const values: PerTarget<Value> = {};
   for (const [target, slices] of results) {

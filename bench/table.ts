@@ -1,6 +1,6 @@
 import { toMarkdownTable } from './markdown-table.ts';
 import { toOriginLine } from './origin.ts';
-import { LOAD_CELLS, TARGETS } from './plan.ts';
+import { ALL_TARGETS, LOAD_CELLS } from './plan.ts';
 import type { CellFigures, PerTarget, Report } from './report.ts';
 
 /** The figures as Markdown, for people on a terminal and for the docs. */
@@ -8,7 +8,7 @@ export function toMarkdown({ figures, ratios, versions, commit, machine, date }:
   return [
     toOriginLine({ versions, commit, machine, date }),
     ...LOAD_CELLS.map(({ name }) => cellTable(name, figures.cells[name] ?? {}, ratios)),
-    proxyTable(figures),
+    proxyTable({ figures, ratios }),
   ].join('\n\n');
 }
 
@@ -17,7 +17,7 @@ function cellTable(
   figures: PerTarget<CellFigures>,
   ratios: Report['ratios'],
 ): string {
-  const rows = TARGETS.flatMap((target) => {
+  const rows = ALL_TARGETS.flatMap((target) => {
     const of = figures[target];
     if (!of) return [];
     const ratio = target === 'bare' ? 1 : ratios[`${target}_over_bare.${cell}`];
@@ -30,19 +30,24 @@ function cellTable(
         of.p99_us,
         of.cpu_us,
         of.busy,
+        of.foreign_load,
       ],
     ];
   });
-  const head = [`\`${cell}\``, 'req/s', '÷ bare', 'p50 µs', 'p99 µs', 'CPU µs per request', 'busy'];
-  return toMarkdownTable(head, rows);
+  const figureNames = ['req/s', '÷ bare', 'p50 µs', 'p99 µs', 'CPU µs per request', 'busy'];
+  return toMarkdownTable([`\`${cell}\``, ...figureNames, 'foreign load'], rows);
 }
 
-function proxyTable({ first_event_ms, startup_ms, rss_mb }: Report['figures']): string {
-  const rows = TARGETS.map((target) => {
+function proxyTable({ figures, ratios }: Pick<Report, 'figures' | 'ratios'>): string {
+  const { first_event_ms, startup_ms, rss_mb } = figures;
+  const rows = ALL_TARGETS.flatMap((target) => {
+    const firstEvent = first_event_ms[target];
+    const startup = startup_ms[target];
     const rss = rss_mb[target];
-    const megabytes = rss && `${rss.idle} / ${rss.after}`;
-    return [target, first_event_ms[target], startup_ms[target], megabytes];
+    if (firstEvent === undefined && startup === undefined) return [];
+    const megabytes = rss && [rss.idle, rss.after, ...(rss.soaked ? [rss.soaked] : [])].join(' / ');
+    return [[target, firstEvent, startup, ratios[`${target}_over_direct.startup`], megabytes]];
   });
-  const head = ['', 'first event ms', 'start to first `tools/list` ms', 'RSS MB idle / after'];
-  return toMarkdownTable(head, rows);
+  const start = ['start to first `tools/list` ms', '÷ start of direct'];
+  return toMarkdownTable(['', 'first event ms', ...start, 'RSS MB idle / after / soaked'], rows);
 }

@@ -1,11 +1,22 @@
 // Everything a run needs, each in a process of its own, stopped when the scope is left.
 
+import { join } from 'node:path';
+import { FabricError } from '@starloom/core';
 import { temporaryFolder } from '@starloom/testkit';
+import { childEnvironment } from '@starloom/wire';
 import { type Cores, onProxyCore } from './cores.ts';
 import { LoadGenerator } from './load/load-generator.ts';
 import type { HttpCall } from './mcp-call.ts';
 import { ownProgram, type Program } from './own-program.ts';
-import { CALL_OF_TARGET, type Cell, type TargetName } from './plan.ts';
+import {
+  CALL_OF_TARGET,
+  type Cell,
+  FIRST_EVENT_CELL,
+  isPeer,
+  type PeerName,
+  type TargetName,
+} from './plan.ts';
+import { openPeer, PEER_PROGRAMS } from './targets/peers.ts';
 import { Server } from './targets/server.ts';
 import { GATEWAY_HEADERS, starloomProgram } from './targets/starloom.ts';
 
@@ -14,7 +25,10 @@ export interface WorldOptions {
   /** How often each proxy is started before the one that stays. */
   readonly startups: number;
   readonly cores: Cores | undefined;
+  /** The built command; from source without it. */
+  readonly command?: string;
   readonly signal: AbortSignal;
+  readonly tell: (line: string) => void;
 }
 
 export interface Target {
@@ -22,15 +36,19 @@ export interface Target {
   readonly url: string;
   /** Of the proxy under test; `direct` has none. */
   readonly pid: number | undefined;
+  /** Peers speak an older revision, and not all of them stream. */
+  takes(cell: Cell): boolean;
   call(cell: Cell): HttpCall;
 }
 
-/** A proxy of ours or a bare one, whose own cost is looked at. */
+/** A process whose own cost is looked at; `direct` is the upstream, a bare `node:http` server. */
 export interface ProxyUnderTest {
-  readonly name: 'bare' | 'starloom';
+  readonly name: Exclude<TargetName, 'fabric_call'>;
   readonly server: Server;
   /** Of every start, the first one first. */
   readonly startupsMs: readonly number[];
+  /** The headers of an older client after its handshake. */
+  readonly session: HttpCall['headers'] | undefined;
 }
 
 export interface World extends AsyncDisposable {
@@ -40,20 +58,28 @@ export interface World extends AsyncDisposable {
 }
 
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { signal } = options;
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(await temporaryFolder());
-  const upstream = opened.use(await Server.start(ownProgram('targets/upstream.ts'), {}, signal));
   const proxies: ProxyUnderTest[] = [];
-  for (const plan of await planProxies(options, upstream.url, folder.path)) {
+  const start = async (plan: ProxyPlan) => {
     const { server, startupsMs } = await startOften(plan, options);
     opened.use(server);
-    proxies.push({ name: plan.name, server, startupsMs });
+    const session = plan.hasOlderClients
+      ? await server.openSession(plan.headers, options.signal)
+      : undefined;
+    if (plan.name === 'starloom' && session?.['mcp-session-id'] === undefined) {
+      throw new FabricError('UPSTREAM_ERROR', 'The gateway gave no session to an older client');
+    }
+    const proxy = { name: plan.name, server, startupsMs, session };
+    proxies.push(proxy);
+    return proxy;
+  };
+  const upstream = await start(planOwn('direct', folder.path, 'targets/upstream.ts'));
+  for (const plan of await planProxies(options, upstream.server.url, folder.path)) {
+    await start(plan);
   }
   const load = opened.use(await LoadGenerator.start());
-  const starloom = proxies.find(({ name }) => name === 'starloom')?.server;
-  const session = starloom && (await starloom.openSession(GATEWAY_HEADERS, signal));
-  const targets = options.targets.map((name) => toTarget(name, upstream, proxies, session));
+  const targets = options.targets.flatMap((name) => toTarget(name, proxies) ?? []);
   const stack = opened.move();
   return { targets, proxies, load, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
@@ -62,59 +88,83 @@ interface ProxyPlan {
   readonly name: ProxyUnderTest['name'];
   readonly program: Program;
   readonly headers: HttpCall['headers'];
+  /** It knows older clients, which begin with a handshake. */
+  readonly hasOlderClients?: true;
 }
 
 async function planProxies(
-  { targets }: WorldOptions,
+  { targets, command, tell }: WorldOptions,
   upstreamUrl: string,
   folder: string,
 ): Promise<ProxyPlan[]> {
   const plans: ProxyPlan[] = [];
   if (targets.includes('bare')) {
-    const program = ownProgram('targets/bare-proxy.ts', upstreamUrl);
-    plans.push({ name: 'bare', program, headers: {} });
+    plans.push(planOwn('bare', folder, 'targets/bare-proxy.ts', upstreamUrl));
   }
   if (targets.includes('starloom') || targets.includes('fabric_call')) {
-    const program = await starloomProgram(folder, upstreamUrl);
-    plans.push({ name: 'starloom', program, headers: GATEWAY_HEADERS });
+    const program = await starloomProgram(folder, upstreamUrl, command);
+    plans.push({ name: 'starloom', program, headers: GATEWAY_HEADERS, hasOlderClients: true });
+  }
+  for (const name of targets.filter(isPeer)) {
+    tell(`opening ${name}, which is installed if it is not there yet`);
+    const peer = await openPeer(name, upstreamUrl, folder);
+    if ('missing' in peer) tell(`${name} is left out: ${peer.missing}`);
+    else plans.push({ name, program: peer.program, headers: {}, hasOlderClients: true });
   }
   return plans;
 }
 
+/** With a cache of compiled code, as the gateway has one. */
+function planOwn(
+  name: ProxyUnderTest['name'],
+  folder: string,
+  file: string,
+  ...args: string[]
+): ProxyPlan {
+  const env = childEnvironment({ extra: { NODE_COMPILE_CACHE: join(folder, 'cache') } });
+  return { name, program: { ...ownProgram(file, ...args), env }, headers: {} };
+}
+
+/** The upstream stays where the load generator is; its starts are measured where the proxies are. */
 async function startOften(
-  { program, headers }: ProxyPlan,
+  { name, program, headers }: ProxyPlan,
   { startups, cores, signal }: WorldOptions,
 ): Promise<{ server: Server; startupsMs: number[] }> {
   const startupsMs: number[] = [];
-  const start = async () => {
-    const server = await Server.start(onProxyCore(program, cores), headers, signal);
+  const start = async (on: Program) => {
+    const server = await Server.start(on, headers, signal);
     startupsMs.push(server.startupMs);
     return server;
   };
   for (let count = 0; count < startups; count += 1) {
-    await using _ = await start();
+    await using _ = await start(onProxyCore(program, cores));
   }
-  return { server: await start(), startupsMs };
+  const last = name === 'direct' ? program : onProxyCore(program, cores);
+  return { server: await start(last), startupsMs };
 }
 
-/** `session` is the headers of an older client's session at the gateway. */
-function toTarget(
-  name: TargetName,
-  upstream: Server,
-  proxies: readonly ProxyUnderTest[],
-  session: HttpCall['headers'] = {},
-): Target {
-  const isGateway = name !== 'direct' && name !== 'bare';
+/** `undefined` of a peer that is missing. */
+function toTarget(name: TargetName, proxies: readonly ProxyUnderTest[]): Target | undefined {
   const proxyName = name === 'fabric_call' ? 'starloom' : name;
-  const proxy = proxies.find((candidate) => candidate.name === proxyName)?.server;
+  const proxy = proxies.find((candidate) => candidate.name === proxyName);
+  if (!proxy) return undefined;
+  const { server, session } = proxy;
+  const isGateway = proxyName === 'starloom';
   return {
     name,
-    url: (proxy ?? upstream).url,
-    pid: proxy?.pid,
+    url: server.url,
+    pid: name === 'direct' ? undefined : server.pid,
+    takes: (cell) => !isPeer(name) || isForPeer(name, cell),
     call: (cell) => {
       const call = CALL_OF_TARGET[name](cell);
-      const more = isGateway ? { ...GATEWAY_HEADERS, ...(cell.session && session) } : {};
-      return { ...call, headers: { ...call.headers, ...more } };
+      const gateway = isGateway && { ...GATEWAY_HEADERS };
+      const older = (cell.session || isPeer(name)) && session;
+      return { ...call, headers: { ...call.headers, ...gateway, ...older } };
     },
   };
+}
+
+function isForPeer(name: PeerName, cell: Cell): boolean {
+  if (cell.kind === 'stream' && cell.connections > PEER_PROGRAMS[name].maxStreams) return false;
+  return cell.revision !== undefined || cell.name === FIRST_EVENT_CELL.name;
 }

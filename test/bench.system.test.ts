@@ -15,13 +15,14 @@ import { Tally } from '../bench/load/tally.ts';
 import { upstreamCall } from '../bench/mcp-call.ts';
 import { parseOptions } from '../bench/options.ts';
 import { readOrigin } from '../bench/origin.ts';
-import { LOAD_CELLS, TARGETS, type TargetName } from '../bench/plan.ts';
+import { LOAD_CELLS, PEERS, TARGETS, type TargetName } from '../bench/plan.ts';
 import { type Report, toReport } from '../bench/report.ts';
-import { type Measured, run } from '../bench/run.ts';
+import { type Measured, type MeasuredSlice, run, undisturbed } from '../bench/run.ts';
 import { toMarkdown } from '../bench/table.ts';
 import { DOCS, writeDocs } from '../bench/write-docs.ts';
 
 const TINY = { seconds: 0.1, warmup: 0, sliceMs: 100, rampMs: 20, startups: 0, cores: undefined };
+const QUICK = { repeats: 0, soak: { calls: 20, idleMs: 0 } };
 const POSITIVE = expect.toSatisfy((value: unknown) => typeof value === 'number' && value > 0);
 
 describe('a run over all targets', () => {
@@ -30,7 +31,7 @@ describe('a run over all targets', () => {
 
   beforeAll(async () => {
     const context = { signal: new AbortController().signal, tell: () => {} };
-    measured = await run({ ...TINY, targets: TARGETS }, context);
+    measured = await run({ ...TINY, ...QUICK, targets: TARGETS }, context);
     report = toReport(measured, readOrigin());
   });
 
@@ -47,6 +48,7 @@ describe('a run over all targets', () => {
           requests_per_second: POSITIVE,
           p50_us: POSITIVE,
           p99_us: POSITIVE,
+          ...(process.platform === 'linux' && { foreign_load: expect.any(Number) }),
         });
       }
     }
@@ -68,10 +70,20 @@ describe('a run over all targets', () => {
   it('gives first events of all targets, start-up and memory of the proxies', () => {
     const { first_event_ms, startup_ms, rss_mb } = report.figures;
     expect(Object.keys(first_event_ms)).toEqual([...TARGETS]);
-    expect(startup_ms).toEqual({ bare: POSITIVE, starloom: POSITIVE });
-    const megabytes = { idle: POSITIVE, after: POSITIVE };
+    expect(startup_ms).toEqual({ direct: POSITIVE, bare: POSITIVE, starloom: POSITIVE });
+    const direct = { idle: POSITIVE, after: POSITIVE };
+    const proxy = { ...direct, soaked: POSITIVE };
     if (process.platform === 'linux')
-      expect(rss_mb).toEqual({ bare: megabytes, starloom: megabytes });
+      expect(rss_mb).toEqual({ direct, bare: proxy, starloom: proxy });
+  });
+
+  it('gives start and memory beside the bare proxy, a bare server and the own start', () => {
+    const names = ['bare.startup', 'direct.startup', 'bare.first_event'];
+    const ofMemory = ['bare.rss_idle', 'direct.rss_idle', 'start.rss_soaked'];
+    const all = process.platform === 'linux' ? [...names, ...ofMemory] : names;
+    expect(report.ratios).toMatchObject(
+      Object.fromEntries(all.map((name) => [`starloom_over_${name}`, POSITIVE])),
+    );
   });
 
   it('says what was measured, and can be printed as JSON', () => {
@@ -126,6 +138,49 @@ describe('the report', () => {
     const { figures } = toReport(measuredOf('unary.c16', { bare }), origin);
     expect(figures.cells['unary.c16']?.bare).toMatchObject({ cpu_us: 150, busy: 0.03 });
   });
+
+  it('says how much other programs took of the machine, and how many slices they disturbed', () => {
+    const bare = [
+      { ...answers(1), foreignLoad: 0.02, repeats: 0 },
+      { ...answers(1), foreignLoad: 0.5, repeats: 3 },
+      { ...answers(1), foreignLoad: 0.08, repeats: 1 },
+    ];
+    const { figures } = toReport(measuredOf('unary.c16', { bare }), origin);
+    const load = { foreign_load: 0.2, disturbed_slices: 1, repeated_slices: 2 };
+    expect(figures.cells['unary.c16']?.bare).toMatchObject(load);
+  });
+
+  it('compares peers with the bare proxy, and does not count what was not asked of them', () => {
+    const results = { bare: [answers(100)], tbxark: [answers(30)] };
+    const report = toReport(measuredOf('unary.c16.2025', results), origin);
+    expect(report.ratios).toEqual({ 'tbxark_over_bare.unary.c16.2025': 0.3 });
+    expect(report).toMatchObject({ passed: 2, failed: 0, skipped: 3 });
+    expect(toMarkdown(report)).toContain('| tbxark | 30 | 0.30 |');
+  });
+});
+
+describe('a slice that other programs disturb', () => {
+  const loads = (...values: number[]) => {
+    const take = vi.fn<() => Promise<MeasuredSlice>>();
+    for (const foreignLoad of values) take.mockResolvedValueOnce({ ...answers(1), foreignLoad });
+    return take;
+  };
+
+  it('is measured again until it is not disturbed', async () => {
+    const take = loads(0.9, 0.4, 0.01);
+    expect(await undisturbed(5, take)).toMatchObject({ foreignLoad: 0.01, repeats: 2 });
+  });
+
+  it('is measured so often at most, and the least disturbed result counts', async () => {
+    const take = loads(0.9, 0.4, 0.7);
+    expect(await undisturbed(2, take)).toMatchObject({ foreignLoad: 0.4, repeats: 2 });
+  });
+
+  it('is measured once where the machine does not tell', async () => {
+    const take = vi.fn(async () => answers(1));
+    expect(await undisturbed(5, take)).toMatchObject({ repeats: 0 });
+    expect(take).toHaveBeenCalledOnce();
+  });
 });
 
 describe('the load generator', () => {
@@ -171,17 +226,26 @@ describe('the load generator', () => {
 });
 
 describe('the command', () => {
-  it.each([['--fast'], ['--targets', 'nginx'], ['--seconds', '-1'], ['--warmup', 'long']])(
-    'refuses %s %s and says what there is',
-    (...args) => {
-      expect(() => parseOptions(args)).toThrow(
-        expect.objectContaining({
-          code: 'BAD_INPUT',
-          details: expect.objectContaining({ reason: 'usage' }),
-        }),
-      );
-    },
-  );
+  it.each([
+    ['--fast'],
+    ['--targets', 'nginx'],
+    ['--seconds', '-1'],
+    ['--warmup', 'long'],
+    ['--repeats', '-1'],
+  ])('refuses %s %s and says what there is', (...args) => {
+    expect(() => parseOptions(args)).toThrow(
+      expect.objectContaining({
+        code: 'BAD_INPUT',
+        details: expect.objectContaining({ reason: 'usage' }),
+      }),
+    );
+  });
+
+  it('measures peers only when they are asked for', () => {
+    expect(parseOptions([]).targets).toEqual(TARGETS);
+    expect(parseOptions(['--peers']).targets).toEqual([...TARGETS, ...PEERS]);
+    expect(parseOptions(['--targets', 'bare,tbxark']).targets).toEqual(['bare', 'tbxark']);
+  });
 
   it('stops all it started when it is interrupted', async () => {
     const bench = fileURLToPath(new URL('../bench/main.ts', import.meta.url));
@@ -203,8 +267,8 @@ function answers(count: number): SliceResult {
   return { seconds: 1, latenciesMs, firstEventsMs: [], failed: 0 };
 }
 
-function measuredOf(cell: string, results: Partial<Record<TargetName, SliceResult[]>>): Measured {
-  const targets = new Map(Object.entries(results) as [TargetName, SliceResult[]][]);
+function measuredOf(cell: string, results: Partial<Record<TargetName, MeasuredSlice[]>>): Measured {
+  const targets = new Map(Object.entries(results) as [TargetName, MeasuredSlice[]][]);
   return { cells: new Map([[cell, targets]]), proxies: [] };
 }
 

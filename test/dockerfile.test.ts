@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { ALLOCATOR_ENVIRONMENT } from '../prove/abuse/gateway-memory.ts';
+import { ALLOCATOR_ENVIRONMENT } from '../prove/abuse/gateway-probe.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const instructions = read('Dockerfile')

@@ -22,14 +22,15 @@ describe('docs/configuration.md', () => {
   const page = readFileSync(docUrl('docs/configuration.md'), 'utf8');
 
   it('has a row for every key of the gateway, with its effective default', () => {
-    const { registry, coordination, jobs, ...sections } = gatewayConfigSchema.parse({});
+    const { registry, coordination, jobs, journal, ...sections } = gatewayConfigSchema.parse({});
     for (const [section, values] of Object.entries(sections)) {
       for (const [key, value] of Object.entries(values)) {
         const row = page.split('\n').find((line) => line.startsWith(`| \`${section}.${key}\` |`));
         expect(row, `${section}.${key}`).toContain(`\`${JSON.stringify(value)}\``);
       }
     }
-    for (const { kind } of [registry, coordination, jobs]) expect(page).toContain(`kind: ${kind}`);
+    for (const { kind } of [registry, coordination, jobs, journal])
+      expect(page).toContain(`kind: ${kind}`);
   });
 
   it('has a row for every key of an agent', () => {

@@ -21,7 +21,7 @@ export const USAGE = `npm run bench:coordination -- [options]
   --help          print this
 `;
 
-const LONGEST = { most: 3600 };
+const MAX_LENGTH = { most: 3600 };
 
 /** BAD_INPUT for anything that is not an option of ours. */
 export function parseOptions(args: readonly string[]): CoordinationBenchOptions {
@@ -31,8 +31,8 @@ export function parseOptions(args: readonly string[]): CoordinationBenchOptions 
     json: values.json,
     writeDocs: values['write-docs'],
     pin: values.pin,
-    seconds: parseNumber('seconds', seconds, LONGEST, USAGE),
-    warmup: parseNumber('warmup', warmup, LONGEST, USAGE),
+    seconds: parseNumber('seconds', seconds, MAX_LENGTH, USAGE),
+    warmup: parseNumber('warmup', warmup, MAX_LENGTH, USAGE),
     parts: parseNames('parts', parts, PARTS, USAGE),
   };
 }

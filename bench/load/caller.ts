@@ -4,6 +4,7 @@
 // be the limit.
 
 import { connect, type Socket } from 'node:net';
+import { PROGRESS_TOKEN } from '../mcp-call.ts';
 import type { Slice } from './slice.ts';
 import type { Tally } from './tally.ts';
 
@@ -23,11 +24,13 @@ export class Caller {
   #startedAt = 0;
   #firstEventMs: number | undefined;
 
-  /** `id` is that of its calls: in a session no two that are open may have the same. */
+  /** In a session no two open calls may have the same `id`, nor the same token of their progress. */
   constructor({ url, call }: Slice, tally: Tally, id: number) {
     this.#tally = tally;
     this.#address = new URL(url);
-    const body = call.body.replace('"id":1,', `"id":${id},`);
+    const body = call.body
+      .replace('"id":1,', `"id":${id},`)
+      .replace(`"${PROGRESS_TOKEN}"`, `"${PROGRESS_TOKEN}-${id}"`);
     this.#request = toBytes(this.#address, { ...call, body });
     this.#holds = call.holds;
     this.#firstEvent = call.firstEvent;
@@ -83,10 +86,10 @@ export class Caller {
   }
 }
 
-function toBytes({ pathname, host }: URL, { headers, body }: Slice['call']): Buffer {
+function toBytes({ pathname, search, host }: URL, { headers, body }: Slice['call']): Buffer {
   const fields = { host, ...headers, 'content-length': Buffer.byteLength(body) };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  return Buffer.from(`POST ${pathname} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+  return Buffer.from(`POST ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
 }
 
 /** Nothing follows an answer before the next call, so the end of the chunks is the end of all. */

@@ -9,13 +9,19 @@ import {
   STREAM_EVENT_GAP_MS,
   STREAM_EVENTS,
   TOOL_OF_KIND,
+  toolName,
 } from '../mcp-call.ts';
 import { announce } from './announce.ts';
 
 interface Request {
-  readonly id: number | string;
+  /** Notifications have none. */
+  readonly id?: number | string;
   readonly method: string;
-  readonly params: { readonly name?: string; readonly _meta: { progressToken?: number | string } };
+  readonly params?: {
+    readonly name?: string;
+    readonly protocolVersion?: string;
+    readonly _meta?: { readonly progressToken?: number | string };
+  };
 }
 
 const COMPLETE = { resultType: 'complete' };
@@ -29,28 +35,37 @@ const RESULTS: Readonly<Record<string, object>> = {
     capabilities: { tools: {} },
     _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'bench-upstream', version: '0' } },
   },
-  'tools/list': {
-    ...COMPLETE,
-    ...CACHING,
-    tools: Object.values(TOOL_OF_KIND).map((name) => ({ name, inputSchema: INPUT_SCHEMA })),
-  },
+  ping: {},
   'tools/call': { ...COMPLETE, content: [{ type: 'text', text: ANSWER }] },
 };
+
+/** By the number of tools that the address asks for, as text: a list costs what its bytes cost. */
+const lists = new Map<string, string>();
 
 await announce(createServer(serve));
 
 function serve(request: IncomingMessage, response: ServerResponse): void {
+  if (request.method !== 'POST') {
+    response.writeHead(405).end();
+    return;
+  }
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  request.on('end', () => answer(JSON.parse(Buffer.concat(chunks).toString()), response));
+  const tools = new URL(request.url ?? '/', 'http://localhost').searchParams.get('tools') ?? '0';
+  request.on('end', () => answer(JSON.parse(Buffer.concat(chunks).toString()), tools, response));
 }
 
-function answer({ id, method, params }: Request, response: ServerResponse): void {
-  const result = RESULTS[method];
-  const error = { code: -32601, message: 'Method not found' };
-  const message = JSON.stringify({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) });
-  if (params.name === TOOL_OF_KIND.stream) {
-    stream(params._meta, message, response);
+function answer({ id, method, params }: Request, tools: string, response: ServerResponse): void {
+  if (id === undefined) {
+    response.writeHead(202).end();
+    return;
+  }
+  const result = resultOf(method, params, tools);
+  const error = JSON.stringify({ code: -32601, message: 'Method not found' });
+  const rest = result ? `"result":${result}` : `"error":${error}`;
+  const message = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${rest}}`;
+  if (params?.name === TOOL_OF_KIND.stream) {
+    stream(params._meta?.progressToken, message, response);
   } else {
     const length = Buffer.byteLength(message);
     const headers = { 'content-type': 'application/json', 'content-length': length };
@@ -58,8 +73,32 @@ function answer({ id, method, params }: Request, response: ServerResponse): void
   }
 }
 
+function resultOf(method: string, params: Request['params'], tools: string): string | undefined {
+  if (method === 'tools/list') return listOf(tools);
+  if (method === 'initialize') return welcome(params?.protocolVersion);
+  return JSON.stringify(RESULTS[method]);
+}
+
+/** Every older revision is right. */
+function welcome(protocolVersion: string | undefined): string {
+  const serverInfo = { name: 'bench-upstream', version: '0' };
+  return JSON.stringify({ protocolVersion, capabilities: { tools: {} }, serverInfo });
+}
+
+function listOf(tools: string): string {
+  const stored = lists.get(tools);
+  if (stored !== undefined) return stored;
+  const more = Array.from({ length: Number(tools) }, (_, index) => toolName(index));
+  const names = [...more, ...Object.values(TOOL_OF_KIND)];
+  const list = names.map((name) => ({ name, inputSchema: INPUT_SCHEMA }));
+  const text = JSON.stringify({ ...COMPLETE, ...CACHING, tools: list });
+  lists.set(tools, text);
+  return text;
+}
+
+/** Without a token nobody wants to know the progress; the answer takes as long. */
 function stream(
-  { progressToken }: Request['params']['_meta'],
+  progressToken: number | string | undefined,
   last: string,
   response: ServerResponse,
 ): void {
@@ -69,7 +108,7 @@ function stream(
     sent += 1;
     const params = { progressToken, progress: sent, message: eventMessage(sent) };
     const event = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params });
-    response.write(`event: message\ndata: ${event}\n\n`);
+    if (progressToken !== undefined) response.write(`event: message\ndata: ${event}\n\n`);
     if (sent < STREAM_EVENTS) return;
     clearInterval(timer);
     response.end(`event: message\ndata: ${last}\n\n`);

@@ -60,10 +60,25 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   if (request.method !== 'POST') return void response.writeHead(405).end();
   let text = '';
   for await (const chunk of request) text += chunk;
+  if (name === 'mcp') return await serveCall(JSON.parse(text), response);
   const own = AGENTS[name];
   if (!own) return sendJson(response, answerMcp(name, JSON.parse(text)));
   const { target, input } = JSON.parse(text) as Envelope;
   await own({ capability: target.capability, task: input.task }, response);
+}
+
+/** A `fabric.call` that came by the bare proxy: the agent that it names answers without a gateway. */
+async function serveCall(body: ProxiedCall, response: ServerResponse): Promise<void> {
+  const { agent_id = '', capability = '', task = '' } = body.params?.arguments ?? {};
+  const own = AGENTS[agent_id];
+  if (own) return await own({ capability, task }, response);
+  sendJson(response, answerMcp(agent_id, { id: 1, method: 'tools/call' }));
+}
+
+interface ProxiedCall {
+  readonly params?: {
+    readonly arguments?: { agent_id?: string; capability?: string; task?: string };
+  };
 }
 
 function sendJson(response: ServerResponse, value: unknown): void {

@@ -31,6 +31,8 @@ export interface Attack {
   readonly agents?: readonly HostileAgentName[];
   /** The log must hold no line of level error afterwards. */
   readonly quietLog?: boolean;
+  /** It is aimed at a bare proxy, too, to compare with. The others need what only the gateway has. */
+  readonly isProxied?: boolean;
   run(target: Target): Promise<Outcome>;
 }
 

@@ -1,5 +1,5 @@
 // The attacker in a process of its own, so that its work does not slow the ordinary client down. Prints a line
-// when it is up, takes one, `{attack, target}`, and prints the outcome when the attack is over.
+// when it is up; for each line that it reads, `{attack, target}`, it prints the outcome when the attack is over.
 
 import { setPriority } from 'node:os';
 import { readNdjson } from '@starloom/wire';
@@ -10,7 +10,9 @@ import { ATTACKS, type AttackName } from './attacks/index.ts';
 setPriority(19);
 
 process.stdout.write('{}\n');
-const { value } = await readNdjson(process.stdin, { maxLineBytes: 1 << 16 }).next();
-const { attack, target } = value as { attack: AttackName; target: Target };
-const outcome = await ATTACKS[attack].run(target);
-process.stdout.write(`${JSON.stringify(outcome)}\n`, () => process.exit(0));
+for await (const line of readNdjson(process.stdin, { maxLineBytes: 1 << 16 })) {
+  const { attack, target } = line as { attack: AttackName; target: Target };
+  const outcome = await ATTACKS[attack].run(target);
+  process.stdout.write(`${JSON.stringify(outcome)}\n`);
+}
+process.exit(0);

@@ -1,15 +1,24 @@
-// One attack after another, each on a gateway of its own: quiet, attacked, quiet again.
+// One attack after another, each on a gateway of its own, and in several rounds: quiet, attacked, at rest. What
+// other programs do to the machine then shows in both; a round in which they did much is repeated.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Child } from '../../bench/child.ts';
 import { ownProgram } from '../../bench/own-program.ts';
 import { type Attack, type Outcome, problemsIf } from './attack.ts';
 import { ATTACKS, type AttackName } from './attacks/index.ts';
-import { type CoreWaits, NO_CORE_WAITS, openCoreWaits } from './core-waits.ts';
-import { GatewayMemory } from './gateway-memory.ts';
-import { type Observed, OrdinaryClient } from './ordinary-client.ts';
+import { GatewayProbe, type Turns } from './gateway-probe.ts';
+import { comesToRest, type MachineLoad, openMachineLoad } from './machine-load.ts';
+import {
+  type Latencies,
+  type Observed,
+  OrdinaryClient,
+  type Sample,
+  type Slice,
+  toLatencies,
+  toObserved,
+} from './ordinary-client.ts';
 import { type Floors, judge, type Memory } from './verdict.ts';
-import { openWorld } from './world.ts';
+import { openWorld, type World, type WorldOptions } from './world.ts';
 
 export interface AttackResult {
   readonly name: string;
@@ -18,30 +27,36 @@ export interface AttackResult {
   readonly counts: Readonly<Record<string, number>>;
   readonly quiet: Observed;
   readonly during: Observed;
+  /** The ordinary calls by way of a bare proxy, while that is attacked in the same way. */
+  readonly proxy?: { readonly quiet: Latencies; readonly during: Latencies } | undefined;
   readonly memory: Memory;
-  readonly coreWaits: CoreWaits;
+  /** Every round, those included that are not part of the figures. */
+  readonly rounds: readonly RoundFigures[];
   /** What did not hold. */
   readonly problems: readonly string[];
+}
+
+export interface RoundFigures {
+  readonly quiet: SliceFigures;
+  readonly during: SliceFigures;
+}
+
+export interface SliceFigures extends MachineLoad {
+  /** Of calls. */
+  readonly p99: number;
+  readonly turns: Turns;
 }
 
 export interface AttackOptions {
   readonly seconds: number;
   readonly quietSeconds: number;
+  readonly rounds: number;
+  /** So many rounds more where the machine was busy with other things. */
+  readonly repeats: number;
   readonly floors: Floors;
-  /** Of the gateway, where they are not the defaults. */
-  readonly limits?: Readonly<Record<string, number>>;
   readonly signal: AbortSignal;
 }
 
-const NONE = { sent: 0, ok: 0, p50: 0, p99: 0 };
-const SILENT: Observed = {
-  calls: NONE,
-  updates: NONE,
-  newcomers: NONE,
-  direct: NONE,
-  disk: NONE,
-  failures: [],
-};
 const NOTHING: Memory = {
   before: { resident: 0, live: 0 },
   peak: 0,
@@ -51,74 +66,180 @@ const NOTHING: Memory = {
 /** Of an attack that could not be carried to its end, because the gateway died of it, say. */
 export function brokenOff(name: string, cause: unknown): AttackResult {
   const why = cause instanceof Error ? cause.message.slice(0, 500) : String(cause);
-  const figures = { quiet: SILENT, during: SILENT, memory: NOTHING, coreWaits: NO_CORE_WAITS };
+  const silent = toObserved([]);
+  const figures = { quiet: silent, during: silent, memory: NOTHING, rounds: [] };
   return { name, about: '', operations: 0, counts: {}, ...figures, problems: [why] };
 }
 
-/** A hang guard, not a measure. */
+/** Hang guards, not measures. */
 const OVER_MS = 300_000;
+const REST_MS = 60_000;
+/** A round is repeated where other programs had more than this share of the cores. */
+export const MAX_FOREIGN = 0.1;
 
 export async function runAttack(name: AttackName, options: AttackOptions): Promise<AttackResult> {
-  const { signal, floors, quietSeconds } = options;
+  const { signal, floors, quietSeconds, repeats } = options;
   const attack: Attack = ATTACKS[name];
-  await using world = await openWorld(signal, options.limits);
-  // Up before anything is measured: to start a process takes a core for a while.
-  await using attacker = await Child.start(ownProgram('../prove/abuse/attacker-program.ts'));
-  await attacker.receive(OVER_MS, signal);
-  const { url, ordinaryKey: key, agentUrl } = world;
-  const { folder } = world.gateway;
-  await using ordinary = await OrdinaryClient.open({ url, key, agentUrl, folder });
-  using memory = new GatewayMemory(world.gateway);
+  await using scene = await openScene(signal, { hasProxy: attack.isProxied === true });
+  const { world, ordinary } = scene;
+  using probe = new GatewayProbe(world.gateway);
   // The first requests pay for code that is compiled and connections that are opened.
   await ordinary.observe(delay((quietSeconds * 1_000) / 2, undefined, { signal }));
-  const before = await memory.settled();
-  const takeWait = openCoreWaits(world.gateway.pid);
-  const quiet = await ordinary.observe(delay(quietSeconds * 1_000, undefined, { signal }));
-  const quietWait = takeWait();
-  memory.takePeak();
-  const attacking = attackOnce(name, attacker, world, ordinary.session, options);
-  const during = await ordinary.observe(attacking);
-  const coreWaits = { quiet: quietWait, during: takeWait() };
-  const { operations, counts, problems } = await attacking;
-  const peak = memory.takePeak();
+  const before = await probe.settled();
+  probe.takePeak();
+  await probe.watchTurns();
+  const rounds: Round[] = [];
+  const wanted = () => options.rounds + Math.min(repeats, rounds.filter(isDisturbed).length);
+  while (rounds.length < wanted()) {
+    if (rounds.length > 0) await comesToRest(world.gateway.pid, REST_MS, signal);
+    rounds.push(await runRound(name, scene, probe, options));
+  }
+  const calm = rounds.filter((round) => !isDisturbed(round));
+  const counted = calm.length > 0 ? calm : rounds;
+  const quiet = toObserved(counted.map((round) => round.quiet.slice));
+  const during = toObserved(counted.map((round) => round.during.slice));
+  const peak = probe.takePeak();
   const errors = attack.quietLog ? world.errorLines() : 0;
   const lostUpdates = await ordinary.lostUpdates();
-  const after = await memory.settled().catch(() => undefined);
+  const after = await probe.settled().catch(() => undefined);
   const figures = { before, peak, after: after ?? NOTHING.after };
-  const found = [
-    ...problems,
+  const problems = [
+    ...new Set(rounds.flatMap(({ outcome }) => outcome.problems)),
     ...problemsIf({
       [`${errors} lines of level error were logged`]: errors > 0,
       'the gateway did not come to rest': after === undefined,
     }),
   ];
-  const judged = { quiet, during, memory: figures, lostUpdates, problems: found };
   return {
     name,
     about: attack.about,
-    operations,
-    counts,
+    operations: rounds.reduce((sum, { outcome }) => sum + outcome.operations, 0),
+    counts: sumOf(rounds.map(({ outcome }) => outcome.counts)),
     quiet,
     during,
+    proxy: toProxy(counted),
     memory: figures,
-    coreWaits,
-    problems: judge(judged, floors),
+    rounds: rounds.map(toFigures),
+    problems: judge({ quiet, during, memory: figures, lostUpdates, problems }, floors),
   };
 }
 
-async function attackOnce(
+/** A gateway, an attacker, and the client that must not notice the attack. */
+export interface Scene extends AsyncDisposable {
+  readonly world: World;
+  readonly attacker: Child;
+  readonly ordinary: OrdinaryClient;
+  readonly signal: AbortSignal;
+}
+
+export async function openScene(signal: AbortSignal, options: WorldOptions = {}): Promise<Scene> {
+  await using opened = new AsyncDisposableStack();
+  const world = opened.use(await openWorld(signal, options));
+  // Up before anything is measured: to start a process takes a core for a while.
+  const program = ownProgram('../prove/abuse/attacker-program.ts');
+  const attacker = opened.use(await Child.start(program));
+  await attacker.receive(OVER_MS, signal);
+  const { url, ordinaryKey: key, agentUrl, proxyUrl } = world;
+  const { folder } = world.gateway;
+  const ordinary = await OrdinaryClient.open({ url, key, agentUrl, folder, proxyUrl });
+  opened.use(ordinary);
+  const kept = opened.move();
+  const dispose = () => kept.disposeAsync();
+  return { world, attacker, ordinary, signal, [Symbol.asyncDispose]: dispose };
+}
+
+/** One attack, and what the ordinary client saw meanwhile. */
+export async function attackOnce(
+  name: AttackName,
+  scene: Scene,
+  seconds: number,
+): Promise<{ readonly outcome: Outcome; readonly slice: Slice }> {
+  const { agents = [] }: Attack = ATTACKS[name];
+  const { world, ordinary } = scene;
+  const attack = async () => {
+    if (agents.length > 0) await world.useAgents(agents);
+    const outcome = await aim(name, scene, seconds, world.url);
+    if (agents.length > 0) await world.useAgents([]);
+    return outcome;
+  };
+  const attacking = attack();
+  const slice = await ordinary.observe(attacking);
+  return { outcome: await attacking, slice };
+}
+
+interface Round {
+  readonly outcome: Outcome;
+  readonly quiet: LoadedSlice;
+  readonly during: LoadedSlice;
+  readonly proxy?: { readonly quiet: readonly Sample[]; readonly during: readonly Sample[] };
+}
+
+interface LoadedSlice {
+  readonly slice: Slice;
+  readonly load: MachineLoad;
+  readonly turns: Turns;
+}
+
+async function runRound(
+  name: AttackName,
+  scene: Scene,
+  probe: GatewayProbe,
+  { seconds, quietSeconds, signal }: AttackOptions,
+): Promise<Round> {
+  const { world, ordinary } = scene;
+  const { pid } = world.gateway;
+  const wait = () => delay(quietSeconds * 1_000, undefined, { signal });
+  const watch = async <Seen extends { readonly slice: Slice }>(see: () => Promise<Seen>) => {
+    await probe.takeTurns();
+    const takeLoad = openMachineLoad(pid);
+    const seen = await see();
+    return { ...seen, load: takeLoad(), turns: await probe.takeTurns() };
+  };
+  const quiet = await watch(async () => ({ slice: await ordinary.observe(wait()) }));
+  const { outcome, ...during } = await watch(() => attackOnce(name, scene, seconds));
+  const round = { outcome, quiet, during };
+  if (world.proxyUrl === undefined) return round;
+  await comesToRest(pid, REST_MS, signal);
+  const proxy = {
+    quiet: await ordinary.observeProxy(wait()),
+    during: await ordinary.observeProxy(aim(name, scene, seconds, world.proxyUrl)),
+  };
+  return { ...round, proxy };
+}
+
+async function aim(
   attack: AttackName,
-  attacker: Child,
-  world: Awaited<ReturnType<typeof openWorld>>,
-  session: string,
-  { seconds, signal }: AttackOptions,
+  { world, attacker, ordinary, signal }: Scene,
+  seconds: number,
+  url: string,
 ): Promise<Outcome> {
-  const { agents = [] }: Attack = ATTACKS[attack];
-  if (agents.length > 0) await world.useAgents(agents);
-  const { url, attackerKey: key, ordinaryKey } = world;
-  const target = { url, key, ordinaryKey, session, seconds };
+  const { attackerKey: key, ordinaryKey } = world;
+  const target = { url, key, ordinaryKey, session: ordinary.session, seconds };
   await attacker.send({ attack, target });
-  const outcome = (await attacker.receive(OVER_MS, signal)) as Outcome;
-  if (agents.length > 0) await world.useAgents([]);
-  return outcome;
+  return (await attacker.receive(OVER_MS, signal)) as Outcome;
+}
+
+function isDisturbed({ quiet, during }: Round): boolean {
+  return Math.max(quiet.load.foreign, during.load.foreign) > MAX_FOREIGN;
+}
+
+function toFigures({ quiet, during }: Round): RoundFigures {
+  const of = ({ slice, load, turns }: LoadedSlice) => {
+    return { p99: toLatencies(slice.samples.calls).p99, ...load, turns };
+  };
+  return { quiet: of(quiet), during: of(during) };
+}
+
+function toProxy(rounds: readonly Round[]): AttackResult['proxy'] {
+  const proxied = rounds.flatMap(({ proxy }) => proxy ?? []);
+  if (proxied.length === 0) return undefined;
+  const of = (when: 'quiet' | 'during') => toLatencies(proxied.flatMap((each) => each[when]));
+  return { quiet: of('quiet'), during: of('during') };
+}
+
+function sumOf(all: readonly Outcome['counts'][]): Outcome['counts'] {
+  const names = new Set(all.flatMap(Object.keys));
+  return Object.fromEntries(
+    [...names].map((name) => [name, all.reduce((sum, counts) => sum + (counts[name] ?? 0), 0)]),
+  );
 }

@@ -12,6 +12,8 @@ export interface ProveOptions extends CommandOptions {
   readonly attacks: readonly RunName[];
   readonly seconds: number;
   readonly quietSeconds: number;
+  readonly rounds: number;
+  readonly repeats: number;
   readonly floors: Floors;
 }
 
@@ -19,7 +21,9 @@ export const USAGE = `npm run prove:abuse -- [options]
 
   --attack <names>    with commas between them (default: all)
                       ${NAMES.join('\n                      ')}
-  --seconds <n>       how long each attack goes on, roughly (default 10)
+  --rounds <n>        how often each attack is made, with a quiet time before (default 2)
+  --repeats <n>       rounds more, at most, where other programs took more than a tenth of the cores (default 2)
+  --seconds <n>       how long an attack goes on, roughly (default 5)
   --quiet <n>         seconds without an attack, to compare with (default 4)
   --floor-ms <n>      a p99 up to this is never too slow (default ${FLOORS.ms})
   --floor-mb <n>      memory up to so much above that before is never too large (default ${FLOORS.mb})
@@ -37,6 +41,8 @@ export function parseOptions(args: readonly string[]): ProveOptions {
     attacks: attack === 'all' ? NAMES : parseNames('attack', attack, NAMES, USAGE),
     seconds: parseNumber('seconds', seconds, { most: 600 }, USAGE),
     quietSeconds: parseNumber('quiet', quiet, { least: 0.5, most: 600 }, USAGE),
+    rounds: parseNumber('rounds', flags.rounds, { most: 100 }, USAGE),
+    repeats: parseNumber('repeats', flags.repeats, { least: 0, most: 100 }, USAGE),
     floors: {
       ms: parseNumber('floor-ms', flags['floor-ms'], { most: 600_000 }, USAGE),
       mb: parseNumber('floor-mb', flags['floor-mb'], { most: 100_000 }, USAGE),
@@ -48,7 +54,9 @@ const FLAGS = {
   help: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   attack: { type: 'string', default: 'all' },
-  seconds: { type: 'string', default: '10' },
+  rounds: { type: 'string', default: '2' },
+  repeats: { type: 'string', default: '2' },
+  seconds: { type: 'string', default: '5' },
   quiet: { type: 'string', default: '4' },
   'floor-ms': { type: 'string', default: String(FLOORS.ms) },
   'floor-mb': { type: 'string', default: String(FLOORS.mb) },

@@ -16,6 +16,8 @@ export interface OrdinaryPlace {
   readonly agentUrl: string;
   /** On the disk that the gateway writes to. */
   readonly folder: string;
+  /** A bare proxy in front of the same agent, where there is one. */
+  readonly proxyUrl?: string | undefined;
 }
 
 export interface Sample {
@@ -41,6 +43,37 @@ export interface Observed {
   readonly disk: Latencies;
   /** How the first requests that failed were answered. */
   readonly failures: readonly string[];
+}
+
+type Kind = Exclude<keyof Observed, 'failures'>;
+
+/** What was seen in one stretch of time. */
+export interface Slice {
+  readonly samples: Readonly<Record<Kind, readonly Sample[]>>;
+  readonly failures: readonly string[];
+}
+
+/** Several slices as if they were one. */
+export function toObserved(slices: readonly Slice[]): Observed {
+  const all = (kind: Kind) => toLatencies(slices.flatMap(({ samples }) => samples[kind]));
+  return {
+    calls: all('calls'),
+    updates: all('updates'),
+    newcomers: all('newcomers'),
+    direct: all('direct'),
+    disk: all('disk'),
+    failures: slices.flatMap(({ failures }) => failures).slice(0, SHOWN_FAILURES),
+  };
+}
+
+export function toLatencies(samples: readonly Sample[]): Latencies {
+  const times = samples.map(({ ms }) => ms);
+  return {
+    sent: samples.length,
+    ok: samples.filter(({ ok }) => ok).length,
+    p50: quantile(times, 0.5) ?? 0,
+    p99: quantile(times, 0.99) ?? 0,
+  };
 }
 
 const CALLS_EVERY_MS = 20;
@@ -82,21 +115,29 @@ export class OrdinaryClient implements AsyncDisposable {
   }
 
   /** Sends until the promise settles, then waits for the last answers. */
-  async observe(until: Promise<unknown>): Promise<Observed> {
+  async observe(until: Promise<unknown>): Promise<Slice> {
     this.#failures = [];
     const calls = repeat(CALLS_EVERY_MS, until, () => this.#call(this.#agent));
     const updates = repeat(UPDATES_EVERY_MS, until, () => this.#update());
     const newcomers = repeat(NEWCOMER_EVERY_MS, until, () => this.#call());
-    const direct = repeat(DIRECT_EVERY_MS, until, () => this.#callDirectly());
+    const { agentUrl } = this.#place;
+    const direct = repeat(DIRECT_EVERY_MS, until, () => this.#callWithoutGateway(agentUrl));
     const disk = repeat(UPDATES_EVERY_MS, until, () => this.#write());
-    return {
-      calls: toLatencies(await calls),
-      updates: toLatencies(await updates),
-      newcomers: toLatencies(await newcomers),
-      direct: toLatencies(await direct),
-      disk: toLatencies(await disk),
-      failures: this.#failures.slice(0, SHOWN_FAILURES),
+    const samples = {
+      calls: await calls,
+      updates: await updates,
+      newcomers: await newcomers,
+      direct: await direct,
+      disk: await disk,
     };
+    return { samples, failures: this.#failures.slice(0, SHOWN_FAILURES) };
+  }
+
+  /** The same calls by way of the bare proxy. */
+  async observeProxy(until: Promise<unknown>): Promise<readonly Sample[]> {
+    const { proxyUrl, agentUrl } = this.#place;
+    const url = new URL(new URL(agentUrl).pathname, proxyUrl).href;
+    return await repeat(CALLS_EVERY_MS, until, () => this.#callWithoutGateway(url));
   }
 
   /** What the session counted, beside what was accepted: an update that is missing was lost. */
@@ -133,10 +174,10 @@ export class OrdinaryClient implements AsyncDisposable {
     return isRight;
   }
 
-  async #callDirectly(): Promise<boolean> {
+  async #callWithoutGateway(url: string): Promise<boolean> {
     const body = JSON.stringify({ target: { capability: 'echo' }, input: { task: 'hello' } });
-    const { pathname: path } = new URL(this.#place.agentUrl);
-    const { text } = await post(this.#place.agentUrl, { path, body, agent: this.#agent });
+    const { pathname: path } = new URL(url);
+    const { text } = await post(url, { path, body, agent: this.#agent });
     return text.includes('hello');
   }
 
@@ -187,14 +228,4 @@ async function repeat(
   await promise;
   clearInterval(timer);
   return Promise.all(samples);
-}
-
-function toLatencies(samples: readonly Sample[]): Latencies {
-  const times = samples.map(({ ms }) => ms);
-  return {
-    sent: samples.length,
-    ok: samples.filter(({ ok }) => ok).length,
-    p50: quantile(times, 0.5) ?? 0,
-    p99: quantile(times, 0.99) ?? 0,
-  };
 }

@@ -4,8 +4,8 @@ import type { MeasuringReport } from '../../bench/command.ts';
 import { toMarkdownTable } from '../../bench/markdown-table.ts';
 import type { Origin } from '../../bench/origin.ts';
 import { round } from '../../bench/statistics.ts';
-import type { AttackResult } from './campaign.ts';
-import type { Settled } from './gateway-memory.ts';
+import type { AttackResult, RoundFigures, SliceFigures } from './campaign.ts';
+import type { Settled } from './gateway-probe.ts';
 import type { Latencies, Observed } from './ordinary-client.ts';
 import { type Floors, sentOf, successOf } from './verdict.ts';
 
@@ -53,11 +53,16 @@ const HEAD = [
   'success %',
   'call p50 ms',
   'call p99 ms',
+  '×',
+  'bare proxy p99 ms',
   'update p99 ms',
   'new p99 ms',
   'direct p99 ms',
   'disk p99 ms',
+  'turn p99 ms',
+  'longest turn ms',
   'no core %',
+  'rounds: call p99 ms, foreign %',
   'RSS MB before / peak / after',
   'in use MB before / after',
   'verdict',
@@ -65,18 +70,23 @@ const HEAD = [
 
 export function toText({ found, passed, failed }: Report, results: readonly AttackResult[]) {
   const rows = results.map((result) => {
-    const { name, quiet, during, memory, coreWaits, problems } = result;
+    const { name, quiet, during, proxy, memory, rounds, problems } = result;
     const pair = (of: (observed: Observed) => number) => `${ms(of(quiet))} → ${ms(of(during))}`;
     return [
       name,
       percent(during),
       pair(({ calls }) => calls.p50),
       pair(({ calls }) => calls.p99),
+      toRatio(result).toFixed(1),
+      proxy ? `${ms(proxy.quiet.p99)} → ${ms(proxy.during.p99)}` : '',
       pair(({ updates }) => updates.p99),
       pair(({ newcomers }) => newcomers.p99),
       pair(({ direct }) => direct.p99),
       pair(({ disk }) => disk.p99),
-      `${(coreWaits.quiet * 100).toFixed(0)} → ${(coreWaits.during * 100).toFixed(0)}`,
+      most(rounds, ({ turns }) => turns.p99, ms),
+      most(rounds, ({ turns }) => turns.longest, ms),
+      most(rounds, ({ noCore }) => noCore, percentOf),
+      rounds.map(toRound).join('; '),
       megabytes(memory.before.resident, memory.peak, memory.after.resident),
       megabytes(memory.before.live, memory.after.live),
       problems.length === 0 ? 'held' : 'failed',
@@ -87,7 +97,7 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
 }
 
 function toFigures(result: AttackResult) {
-  const { about, operations, counts, quiet, during, memory, coreWaits, problems } = result;
+  const { about, operations, counts, quiet, during, proxy, memory, rounds, problems } = result;
   return {
     about,
     attacked: operations,
@@ -96,7 +106,11 @@ function toFigures(result: AttackResult) {
     before: toMilliseconds(quiet),
     during: toMilliseconds(during),
     failures: during.failures,
-    waited_for_core: { before: round(coreWaits.quiet, 3), during: round(coreWaits.during, 3) },
+    ...(proxy && { proxy: { before: toLatency(proxy.quiet), during: toLatency(proxy.during) } }),
+    rounds: rounds.map(({ quiet, during }) => ({
+      before: toSliceFigures(quiet),
+      during: toSliceFigures(during),
+    })),
     memory_mb: {
       before: toSettled(memory.before),
       peak: round(memory.peak, 1),
@@ -111,16 +125,47 @@ function toSettled({ resident, live }: Settled) {
 }
 
 function toMilliseconds({ calls, updates, newcomers, direct, disk }: Observed) {
-  const figures = ({ sent, ok, p50, p99 }: Latencies) => {
-    return { sent, ok, p50_ms: round(p50, 1), p99_ms: round(p99, 1) };
-  };
   return {
-    calls: figures(calls),
-    updates: figures(updates),
-    newcomers: figures(newcomers),
-    direct: figures(direct),
-    disk: figures(disk),
+    calls: toLatency(calls),
+    updates: toLatency(updates),
+    newcomers: toLatency(newcomers),
+    direct: toLatency(direct),
+    disk: toLatency(disk),
   };
+}
+
+function toLatency({ sent, ok, p50, p99 }: Latencies) {
+  return { sent, ok, p50_ms: round(p50, 1), p99_ms: round(p99, 1) };
+}
+
+function toSliceFigures({ p99, noCore, foreign, turns }: SliceFigures) {
+  return {
+    p99_ms: round(p99, 1),
+    turn_p99_ms: round(turns.p99, 1),
+    longest_turn_ms: round(turns.longest, 1),
+    waited_for_core: round(noCore, 3),
+    foreign: round(foreign, 3),
+  };
+}
+
+function toRound({ quiet, during }: RoundFigures): string {
+  const of = ({ p99, foreign }: SliceFigures) => `${ms(p99)} (${percentOf(foreign)})`;
+  return `${of(quiet)} → ${of(during)}`;
+}
+
+/** The largest of all rounds. */
+function most(
+  rounds: readonly RoundFigures[],
+  of: (slice: SliceFigures) => number,
+  toText: (value: number) => string,
+): string {
+  const largest = (when: keyof RoundFigures) =>
+    toText(Math.max(0, ...rounds.map((each) => of(each[when]))));
+  return `${largest('quiet')} → ${largest('during')}`;
+}
+
+function percentOf(share: number): string {
+  return (share * 100).toFixed(0);
 }
 
 function toRatio({ quiet, during }: AttackResult): number {

@@ -5,10 +5,9 @@ import { WebSocket } from 'ws';
 import { quantile } from '../../bench/statistics.ts';
 import { Counts, comesTrue, problemsIf } from './attack.ts';
 import type { AttackResult } from './campaign.ts';
-import { NO_CORE_WAITS } from './core-waits.ts';
-import { GatewayMemory } from './gateway-memory.ts';
+import { GatewayProbe } from './gateway-probe.ts';
 import { openAgent, post, readCalled, toBody, toolCall } from './http-client.ts';
-import { type Observed, OrdinaryClient } from './ordinary-client.ts';
+import { type Observed, OrdinaryClient, toObserved } from './ordinary-client.ts';
 import { openWorld, type World } from './world.ts';
 
 export const SHUTDOWN = 'shutdown';
@@ -26,9 +25,9 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
     agentUrl: world.agentUrl,
     folder: world.gateway.folder,
   });
-  using memory = new GatewayMemory(world.gateway);
+  using memory = new GatewayProbe(world.gateway);
   const before = await memory.settled();
-  const quiet = await ordinary.observe(delay(1_000, undefined, { signal }));
+  const quiet = toObserved([await ordinary.observe(delay(1_000, undefined, { signal }))]);
   const counts = new Counts();
   const times: number[] = [];
   const begun = performance.now();
@@ -48,9 +47,7 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
     p50: quantile(times, 0.5) ?? 0,
     p99: quantile(times, 0.99) ?? 0,
   };
-  const none = { sent: 0, ok: 0, p50: 0, p99: 0 };
-  const rest = { updates: none, newcomers: none, direct: none, disk: none, failures: [] };
-  const during: Observed = { calls, ...rest };
+  const during: Observed = { ...toObserved([]), calls };
   return {
     name: SHUTDOWN,
     about: 'SIGTERM with calls in flight over HTTP and WebSocket, each of four seconds',
@@ -59,7 +56,7 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
     quiet,
     during,
     memory: { before, peak, after: { resident: 0, live: 0 } },
-    coreWaits: NO_CORE_WAITS,
+    rounds: [],
     problems: problemsIf({
       [`${lost} of ${times.length} calls in flight were not answered`]: lost > 0,
       'no call was in flight': times.length === 0,

@@ -10,7 +10,7 @@ import {
   startGateway,
   writeAgents,
 } from '../../test/support/start-gateway.ts';
-import { ALLOCATOR_ENVIRONMENT, DEBUGGER_ENVIRONMENT } from './gateway-memory.ts';
+import { ALLOCATOR_ENVIRONMENT, DEBUGGER_ENVIRONMENT } from './gateway-probe.ts';
 import { type HostileAgentName, LOOPER_PRINCIPAL, toManifest } from './hostile-agents.ts';
 import { post, toolCall } from './http-client.ts';
 
@@ -29,15 +29,23 @@ export interface World extends AsyncDisposable {
   /** Where the ordinary agent is without a gateway. */
   readonly agentUrl: string;
   readonly attackerKey: string;
+  /** Of a bare proxy in front of the same agents. */
+  readonly proxyUrl?: string | undefined;
   /** Writes `agents.yaml` again: the ordinary agents and these. */
   useAgents(names: readonly HostileAgentName[]): Promise<void>;
   /** Lines of level error that the gateway has logged so far. */
   errorLines(): number;
 }
 
+export interface WorldOptions {
+  /** Of the gateway, where they are not the defaults. */
+  readonly limits?: Readonly<Record<string, number>> | undefined;
+  readonly hasProxy?: boolean;
+}
+
 export async function openWorld(
   signal: AbortSignal,
-  limits: Readonly<Record<string, number>> = {},
+  { limits = {}, hasProxy = false }: WorldOptions = {},
 ): Promise<World> {
   await using opened = new AsyncDisposableStack();
   const keys = Object.fromEntries(Object.values(KEYS).map((name) => [name, newKey()]));
@@ -49,6 +57,12 @@ export async function openWorld(
     return `http://127.0.0.1:${port}`;
   };
   const [goodBase, hostileBase] = await Promise.all([start('good'), start('hostile')]);
+  const startProxy = async () => {
+    const paths = [hostileBase, `/good=${goodBase}`] as const;
+    const child = opened.use(await Child.start(ownProgram('targets/bare-proxy.ts', ...paths)));
+    return ((await child.receive(START_MS, signal)) as { url: string }).url;
+  };
+  const proxyUrl = hasProxy ? await startProxy() : undefined;
   const ordinary = [toManifest('good', goodBase), toManifest('tools', goodBase)];
   const psk = Object.entries(KEYS).map(([principal, name]) => ({
     key_id: principal,
@@ -71,6 +85,7 @@ export async function openWorld(
     ordinaryKey,
     agentUrl: `${goodBase}/good`,
     attackerKey: String(keys.ATTACKER_KEY),
+    proxyUrl,
     async useAgents(names) {
       const manifests = names.map((name): ManifestInput => toManifest(name, hostileBase));
       await writeAgents(gateway.folder, [...ordinary, ...manifests]);

@@ -20,7 +20,7 @@ const PAUSE = 'pause_holder';
 const LATE_WRITE = 'late_write';
 const CALM_MS = { least: 100, more: 500 };
 /** Other faults may keep a paused holder from getting as far as its late write. */
-const MOST_PAUSES = 10;
+const MAX_PAUSES = 10;
 
 /** All that can happen in this world. */
 export function faultKinds({ faults }: Pick<World, 'faults'>): readonly string[] {
@@ -55,7 +55,7 @@ export class Faults {
 
   async #pause(history: History, session: string): Promise<void> {
     const { world, holder, random, signal, onFault } = this.#options;
-    for (let left = MOST_PAUSES; left > 0; left -= 1) {
+    for (let left = MAX_PAUSES; left > 0; left -= 1) {
       const gateway = random.pick(world.gateways);
       if (await holder.pause({ gateway, history, session, signal })) return onFault(LATE_WRITE);
     }

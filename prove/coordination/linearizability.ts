@@ -28,13 +28,13 @@ export type Verdict<Call> =
     }
   | { readonly kind: 'undecided'; readonly steps: number };
 
-const MOST_STEPS = 2_000_000;
+const MAX_STEPS = 2_000_000;
 const EXCERPT = 4;
 
 export function checkLinearizable<State, Call>(
   model: Model<State, Call>,
   history: readonly Timed<Call>[],
-  mostSteps = MOST_STEPS,
+  mostSteps = MAX_STEPS,
 ): Verdict<Call> {
   return new Search(model, history).run(mostSteps);
 }

@@ -19,7 +19,7 @@ const RESOURCE = 'context';
  * wait is shorter than the lease, which is so still there at its end when no news of it came.
  */
 const LEASE = { resource: RESOURCE, ttl_ms: LEASE_MS, wait_ms: 300, priority: 100 };
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 
 export interface PauseOptions {
   readonly gateway: GatewayProcess;
@@ -95,7 +95,7 @@ async function writeAsAnother(agent: string, options: PauseOptions): Promise<boo
   const { gateway, history, session, signal } = options;
   const client = new Client({ agent, open: gateway.open, history, signal });
   try {
-    for (let left = MOST_ATTEMPTS; left > 0; left -= 1) {
+    for (let left = MAX_ATTEMPTS; left > 0; left -= 1) {
       await client.ask('session_manager.join', { agent_id: agent, session_id: session });
       if (await writeOnce(client, session)) return true;
     }

@@ -4,7 +4,7 @@ import { ACTS } from './acts.ts';
 import type { CampaignResult } from './tally.ts';
 
 /** Of the searches for a linear order, no more than this may be given up. */
-const MOST_UNDECIDED = 0.02;
+const MAX_UNDECIDED = 0.02;
 
 export function findShortfalls(result: CampaignResult): readonly string[] {
   const { store, operations, deliveries, faults, acts, keys, undecided } = result;
@@ -16,7 +16,7 @@ export function findShortfalls(result: CampaignResult): readonly string[] {
     keys === 0 && 'no key whose reads and writes could be put in order',
     never.length > 0 && `no fault of the kind ${never.join(', ')}`,
     undone.length > 0 && `no operation of the kind ${undone.join(', ')}`,
-    undecided > MOST_UNDECIDED * keys &&
+    undecided > MAX_UNDECIDED * keys &&
       `${undecided} of ${keys} searches for a linear order were given up`,
   ];
   return missing.flatMap((what) => (what === false ? [] : `${store}: ${what}`));

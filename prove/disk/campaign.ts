@@ -43,7 +43,7 @@ const PAYLOAD_BYTES = 48 * 1024;
 const MONTH_MS = 30 * 24 * 3_600_000;
 /** Hang guards, not measures. */
 const PATIENCE_MS = 30_000;
-const MOST_REQUESTS = 2_000;
+const MAX_REQUESTS = 2_000;
 
 /** The reason in words where there can be no small disk. */
 export async function runCampaign(options: CampaignOptions): Promise<CampaignResult | string> {
@@ -255,7 +255,7 @@ class World {
     const task = 'x'.repeat(PAYLOAD_BYTES);
     const kept: string[] = [];
     this.#jobs.set(name, kept);
-    for (let left = MOST_REQUESTS; left > 0; left -= 1) {
+    for (let left = MAX_REQUESTS; left > 0; left -= 1) {
       const args = { agent_id: 'echo', capability: 'say', task, async: true, run_at };
       const answer = (await this.tool(name, 'fabric.call', args)) as Called & { job_id?: string };
       if (answer?.job_id === undefined)

@@ -9,9 +9,9 @@ import { openJobs } from '@starloom/jobs';
 import { createRunner, openLocalDoor, serveDoor } from './gateway.ts';
 
 const { jobs, stateFolder, leaseMs, diesAfterMs } = JSON.parse(process.argv[2] ?? '{}');
-if (diesAfterMs !== undefined) setTimeout(() => process.exit(3), diesAfterMs);
 const engine = await openJobs(jobs, { stateFolder, log: silentLog });
 createRunner({ engine, leaseMs }).start();
 const server = serveDoor(openLocalDoor(engine)).listen(0, '127.0.0.1');
 await once(server, 'listening');
 process.stdout.write(`${JSON.stringify({ port: (server.address() as AddressInfo).port })}\n`);
+if (diesAfterMs !== undefined) setTimeout(() => process.exit(3), diesAfterMs);

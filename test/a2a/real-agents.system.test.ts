@@ -3,7 +3,8 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ManifestInput } from '@starloom/core';
+import { createTrace, type ManifestInput, ROOT_HOP } from '@starloom/core';
+import { type Agent, openAgent } from '@starloom/runtime';
 import { temporaryFolder } from '@starloom/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -30,6 +31,22 @@ createInterface({ input: process.stdin }).once('line', (line) => {
   say('final', { answer: task + ' ' });
 });
 `;
+
+const SCRIPTED = { kind: 'scripted' as const, script: ['x'] };
+
+async function callPeers(agent: Agent, name: string, args: object) {
+  const { result } = await agent.callTool({
+    call: { name, args },
+    origin: 'user',
+    trace: createTrace(),
+    hop: ROOT_HOP,
+    signal: AbortSignal.timeout(60_000),
+  });
+  return JSON.parse(result.output[0]?.text ?? '') as {
+    readonly peers: readonly { readonly name: string }[];
+    readonly answers: readonly unknown[];
+  };
+}
 
 describe('agents that know nothing of A2A', () => {
   const stack = new AsyncDisposableStack();
@@ -61,6 +78,23 @@ describe('agents that know nothing of A2A', () => {
     expect(texts).toEqual(expect.arrayContaining([['log', 'said it']]));
     const { artifacts } = await getTask(client, items[0].task.id);
     expect(artifacts.at(-1).parts).toMatchObject([{ text: 'one two ' }]);
+  });
+
+  it('[S6] are peers of an agent that uses the directory of the gateway', async () => {
+    const url = gateway.url.replace(/\/mcp$/, '');
+    const headers = { authorization: `Bearer ${gateway.key}` };
+    const toml = { a2a: { directory: { url, headers, agents: ['*' as const] } } };
+    await using agent = await openAgent({
+      config: { agent: { name: 'planner', provider: SCRIPTED }, toml, folder: '.' },
+      approve: async () => true,
+    });
+    const listed = await callPeers(agent, 'peers:list', {});
+    expect(listed.peers.map(({ name }) => name).toSorted()).toEqual(['program', 'speaks-mcp']);
+    const args = { to: ['program', 'nobody'], task: 'one two' };
+    expect((await callPeers(agent, 'peers:ask', args)).answers).toMatchObject([
+      { peer: 'program', status: 'completed', text: expect.stringContaining('one two') },
+      { peer: 'nobody', status: 'failed' },
+    ]);
   });
 
   it.each(WAYS)('are cancelled by %s %s', async (binding, version) => {

@@ -19,15 +19,21 @@ async function serveAgent(
   tools: Parameters<typeof openAgent>[0]['tools'] = [],
   gateway?: string,
   mandate?: { readonly jwks: string; readonly issuer: string },
+  script: readonly [unknown, ...unknown[]] = ['unused'],
 ): Promise<ServedAgent> {
   const plugins = gateway ? [{ name: 'fabric', config: { url: gateway } }] : [];
-  const expose_tools = [...tools.map((tool) => tool.name), ...(gateway ? ['fabric:call'] : [])];
+  const asks = script[0] === 'unused' ? [] : ['ask'];
+  const expose_tools = [
+    ...tools.map((tool) => tool.name),
+    ...(gateway ? ['fabric:call'] : []),
+    ...asks,
+  ];
   const agent = await openAgent({
     config: {
       agent: {
         name,
         version: '1.0.0',
-        provider: { kind: 'scripted', script: ['unused'] },
+        provider: { kind: 'scripted', script: script as ['unused'] },
         plugins,
         mcp: { expose_tools, ...(mandate && { mandate }) },
       },
@@ -169,5 +175,68 @@ describe('an agent that calls others through the gateway', () => {
       cap: ['percy/desk:work'],
     });
     await identity.close();
+  });
+
+  it('[S9] gives a task to an agent of the gateway under a mandate of its own, narrower than its own rights', async () => {
+    await using folder = await temporaryFolder();
+    const identity = await openIdentity({
+      folder: folder.path,
+      configured: [],
+      anonymous: true,
+      log: silentLog,
+    });
+    const seen: { mandate: string | undefined; depth: number }[] = [];
+    const work = defineTool({
+      name: 'desk:work',
+      description: 'Works',
+      effect: 'read',
+      parameters: z.strictObject({ task: z.string() }),
+      execute({ task }, { mandate, hop }) {
+        seen.push({ mandate, depth: hop.depth });
+        return `${task}: done`;
+      },
+    });
+    await using gateway = await openGateway([], [], identity);
+    const rule = { jwks: `${gateway.url}/.well-known/jwks.json`, issuer: identity.issuer };
+    await using percy = await serveAgent('percy', [work], undefined, rule);
+    await using other = await serveAgent('other', [work]);
+    const auth = { mandate: true, may_call: ['capability:other/*', 'capability:third/*'] };
+    for (const manifest of [{ ...percy.manifest, auth }, other.manifest]) {
+      await gateway.registry.register(manifestSchema.parse({ ...manifest, trust_tier: 'org' }));
+    }
+    await using caller = await serveAgent('caller', [], gateway.url);
+    const narrowed = '--tools other/desk:work --budget \'{"steps":3}\' --deadline 30';
+    const answered = await caller.agent.turn(`/delegate percy tidy up ${narrowed}`);
+    expect(wordsOf(answered)).toBe('tidy up: done');
+    const [, claims = ''] = seen[0]?.mandate?.split('.') ?? [];
+    const { cap, bud, aud } = JSON.parse(Buffer.from(claims, 'base64url').toString());
+    expect(aud).toBe('percy');
+    expect(cap.toSorted()).toEqual(['other/desk:work', 'percy/desk:work']);
+    expect(bud.calls).toBeLessThanOrEqual(3);
+    expect(bud.ms).toBeLessThanOrEqual(30_000);
+    expect(seen[0]?.depth).toBe(2);
+    const [, block] = await caller.agent.history(answered.sessionId);
+    expect(block).toMatchObject({ trust: 'untrusted', type: 'data', source: 'peer:percy' });
+    await expect(
+      caller.agent.turn('/delegate percy/desk:work x --tools elsewhere/*'),
+    ).rejects.toMatchObject({ code: 'POLICY_DENIED' });
+    await identity.close();
+  });
+
+  it('[S9] is stopped when a task would come back to itself by way of a helper and the gateway', async () => {
+    await using gateway = await openGateway([]);
+    const ask = [
+      {
+        type: 'tool_call',
+        toolCall: { name: 'agent:delegate', args: { to: 'caller/ask', task: 'Again.' } },
+      },
+    ];
+    await using caller = await serveAgent('caller', [], gateway.url, undefined, [ask, 'Stopped.']);
+    await gateway.registry.register(manifestSchema.parse(caller.manifest));
+    const codes: unknown[] = [];
+    caller.agent.bus.on('EXEC:RETURNED', ({ data }) => codes.push(data.code));
+    const args = { agent_id: 'caller', capability: 'ask', arguments: { prompt: 'Go.' } };
+    expect(await gateway.call(args)).toMatchObject({ ok: true, result: { answer: 'Stopped.' } });
+    expect(codes).toEqual(['RECURSION_LIMIT']);
   });
 });

@@ -17,11 +17,13 @@ export async function openGateway(
   manifests: readonly ManifestInput[],
   lines: string[] = [],
   identity?: Identity,
+  otlp: string | null = null,
 ) {
   const observer = createObserver({
     level: 'debug',
-    otlp: null,
+    otlp,
     version: '0.0.0',
+    times: { collectMs: 20, metricsMs: 500 },
     destination: { write: (line: string) => void lines.push(line) },
   });
   const registry = new MemoryRegistry(manifests);

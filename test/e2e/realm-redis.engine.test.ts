@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeWithEngine } from '@starloom/testkit';
 import { expect, it } from 'vitest';
+import { OlderClient } from '../../packages/gateway/test/mcp/older-client.ts';
 import { runStarloom, scratch } from '../../packages/starloom/test/run-starloom.ts';
 import {
   AGENTS,
@@ -41,37 +43,33 @@ const JSON_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 };
-const IDENTITY = ['signing-keys.json', 'keys.json'];
 
 describeWithEngine('redis', (engine) => {
-  /** Two gateways with state folders of their own, and the keys of one realm in both. */
+  /** Two gateways with state folders of their own, and one secret. */
   const openRealm = async (more = '') => {
-    await using seed = await scratch({});
-    const home = join(seed.folder, 'home');
-    const run = async (...words: string[]) => {
-      const env = { STARLOOM_HOME: home };
-      return JSON.parse(
-        (await runStarloom([...words, '--json'], { cwd: seed.folder, env })).stdout,
-      );
-    };
-    const { key } = await run('keys', 'create', 'ci');
-    const scope = ['--scope', 'agent:*', '--calls', '3'];
-    const { passport, claims } = await run('passport', 'create', 'ada', ...scope);
     const files: Record<string, string> = {
       'agents.yaml': AGENTS + HOLDER,
       'holder.cjs': HOLDER_AGENT,
-      'starloom.yaml': `registry: {kind: yaml, path: ./agents.yaml}\ncoordination: {kind: redis, url: '${engine().url}'}\n${more}`,
+      'realm.key': randomBytes(32).toString('base64url'),
+      'starloom.yaml': `registry: {kind: yaml, path: ./agents.yaml}
+coordination: {kind: redis, url: '${engine().url}'}
+realm: {key: 'file:./realm.key'}
+${more}`,
     };
-    for (const name of IDENTITY) {
-      files[`home/identity/${name}`] = await readFile(join(home, 'identity', name), 'utf8');
-    }
     const here = await startGateway(files);
     const there = await startGateway(files);
+    const run = async (...words: string[]) =>
+      JSON.parse((await here.run(...words, '--json')).stdout);
+    const { key } = await run('keys', 'create', 'ci');
+    const scope = ['--scope', 'agent:*', '--calls', '3'];
+    const { passport, claims } = await run('passport', 'create', 'ada', ...scope);
+    const bearer = { authorization: `Bearer ${key}` };
+    await expect.poll(() => isRefused(there, bearer)).toBe(false);
     return {
       here,
       there,
       files,
-      key: { authorization: `Bearer ${key}` },
+      key: bearer,
       passport: { 'x-agent-passport': passport as string },
       grant: claims.mnd as string,
       [Symbol.asyncDispose]: async () => {
@@ -104,10 +102,51 @@ describeWithEngine('redis', (engine) => {
     return ((await response.json()) as any).result?.structuredContent ?? response.status;
   };
 
-  it('[G11][G12] what is revoked at one gateway is refused by another one within two seconds', async () => {
+  /** A session of an older client is cancelled and ended at another gateway than the one that began it. */
+  const moveSession = async ({
+    here,
+    there,
+    key: bearer,
+  }: Awaited<ReturnType<typeof openRealm>>) => {
+    const key = bearer.authorization.slice('Bearer '.length);
+    const client = await OlderClient.open(here.url, { key });
+    const moved = Object.assign(new OlderClient(there.url, { key }), {
+      sessionId: client.sessionId,
+    });
+    const args = { agent_id: 'holder', capability: 'hold', task: 'x' };
+    const calling = client.call('fabric.call', args, undefined, 7);
+    const path = join(here.folder, 'mandate');
+    await expect.poll(() => readFile(path, 'utf8').catch(() => '')).not.toBe('');
+    const method = 'notifications/cancelled';
+    const cancel = { jsonrpc: '2.0', method, params: { requestId: 7 } };
+    expect((await moved.post(cancel)).status).toBe(202);
+    expect((await calling).messages).toEqual([]);
+    expect((await moved.send('DELETE')).status).toBe(200);
+    await expect.poll(async () => (await client.request('ping')).status).toBe(404);
+  };
+
+  /** Rules that are shared at one gateway decide at another one, until they are cleared. */
+  const shareRules = async ({ here, there, key }: Awaited<ReturnType<typeof openRealm>>) => {
+    const rules = 'rules: [{name: closed, when: agent.id == "echo" && depth == 1, effect: deny}]';
+    await writeFile(join(here.folder, 'rules.yaml'), rules);
+    const shared = await here.run('policy', 'share', 'rules.yaml', '--json');
+    const changes = [{ change: 'added', rule: 'closed' }];
+    expect(JSON.parse(shared.stdout)).toEqual({ ok: true, rules: 1, changes });
+    const ruleThere = async () => (await call(there, key, 'echo', 'say')).error?.details.rule;
+    await expect.poll(ruleThere).toBe('realm:closed');
+    expect((await there.run('policy', 'check')).stdout).toMatch(/realm:closed +deny +call/);
+    expect((await there.run('audit', 'show')).stdout).toContain('revision 1: closed');
+    expect((await here.run('policy', 'share', '--clear')).stdout).toContain('removed  closed');
+    await expect.poll(ruleThere).toBeUndefined();
+    expect(await call(there, key, 'echo', 'say')).toMatchObject({ ok: true });
+  };
+
+  it('[G11][G12][G35] sessions and rules are those of all gateways, and what is revoked at one is refused by all within two seconds', async () => {
     await using realm = await openRealm();
     const { here, there, key, passport, grant } = realm;
     for (const headers of [key, passport]) expect(await isRefused(there, headers)).toBe(false);
+    await moveSession(realm);
+    await shareRules(realm);
 
     const revoked = await here.run('keys', 'revoke', 'ci', '--json');
     const keyMs = await refusedAfterMs(there, key);

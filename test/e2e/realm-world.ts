@@ -27,7 +27,7 @@ export interface Member extends AsyncDisposable {
 }
 
 /** Gateways with state folders of their own, signing keys of one realm, and one store. */
-export async function openRealmWorld() {
+export async function openRealmWorld({ secret }: { secret?: Uint8Array } = {}) {
   const root = await mkdtemp(join(tmpdir(), 'starloom-realm-'));
   const clock = new ManualClock();
   const store = new MemoryCoordinationStore({ clock });
@@ -38,11 +38,18 @@ export async function openRealmWorld() {
     clock,
     store,
     seed,
+    root,
     /** A gateway that starts now; in an existing folder, or one with the keys of the realm. */
-    async join(name: string, keys: 'of the realm' | 'its own' = 'of the realm'): Promise<Member> {
+    async join(
+      name: string,
+      keys: 'of the realm' | 'its own' = 'of the realm',
+      { isAway = false } = {},
+    ): Promise<Member> {
       const folder = join(root, name);
       if (keys === 'of the realm') await cp(seed, folder, { recursive: true, force: false });
-      const member = await openMember(folder, new AwayStore(toRealmStore(store)), clock);
+      const realm = new AwayStore(toRealmStore(store));
+      realm.isAway = isAway;
+      const member = await openMember(folder, realm, clock, secret);
       members.push(member);
       return member;
     },
@@ -54,7 +61,12 @@ export async function openRealmWorld() {
   };
 }
 
-async function openMember(folder: string, realm: AwayStore, clock: ManualClock): Promise<Member> {
+async function openMember(
+  folder: string,
+  realm: AwayStore,
+  clock: ManualClock,
+  realmSecret: Uint8Array | undefined,
+): Promise<Member> {
   const warnings: string[] = [];
   const warn = (_: LogFields, message: string) => void warnings.push(message);
   const log: Log = { ...silentLog, warn };
@@ -63,6 +75,7 @@ async function openMember(folder: string, realm: AwayStore, clock: ManualClock):
     configured: [],
     anonymous: false,
     realm,
+    realmSecret,
     clock,
     log,
   });
@@ -127,6 +140,11 @@ export class AwayStore implements RealmStore {
     return await this.#store.watch(name, () => {
       if (!this.isAway) listener();
     });
+  }
+
+  async events(...args: Parameters<RealmStore['events']>) {
+    this.#assertThere();
+    return await this.#store.events(...args);
   }
 
   #assertThere(): void {

@@ -9,7 +9,8 @@ import {
   preparePython,
 } from '@starloom/testkit';
 import { childEnvironment, spawnProcess } from '@starloom/wire';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askPeers } from '../support/a2a-peers.ts';
 import { connect } from '../support/connect.ts';
 import { startGateway } from '../support/start-gateway.ts';
 import { a2aScenarios } from './a2a-scenarios.ts';
@@ -21,7 +22,7 @@ interface Peer {
   readonly prepare: () => Promise<ProgramResult>;
   /** Before the ports. */
   readonly args: readonly string[];
-  readonly versions: readonly string[];
+  readonly versions: readonly Way['version'][];
 }
 
 const PEERS: readonly Peer[] = [
@@ -41,15 +42,16 @@ const PEERS: readonly Peer[] = [
 
 for (const { name, prepare, args, versions } of PEERS) {
   const ways = versions.flatMap((version) =>
-    ['jsonrpc', 'rest', 'grpc'].map((binding) => ({ binding, version })),
+    (['jsonrpc', 'rest', 'grpc'] as const).map((binding) => ({ binding, version })),
   );
 
   describeWithPeer(name, prepare, (command) => {
     const stack = new AsyncDisposableStack();
     let client: Client;
+    let ports: readonly number[];
 
     beforeAll(async () => {
-      const ports = await Promise.all([freePort(), ...versions.map(freePort)]);
+      ports = await Promise.all([freePort(), ...versions.map(freePort)]);
       const agent = await spawnProcess({
         command,
         args: [...args, ...ports.map(String)],
@@ -67,6 +69,22 @@ for (const { name, prepare, args, versions } of PEERS) {
 
     afterAll(() => stack.disposeAsync());
 
+    it('[S6] takes a task of an agent over every binding at once, and one of them fails', async () => {
+      const peers = ways.map((way) => {
+        const { binding, version, origins } = toOptions(way, ports);
+        const name = idOf(way.binding, way.version);
+        return { name, card: `http://127.0.0.1:${ports[0]}`, binding, version, origins };
+      });
+      const down = { name: 'down', card: 'http://127.0.0.1:9' };
+      const answers = await askPeers([...peers, down], 'stream one two', 'work');
+      expect(answers).toEqual([
+        ...peers.map(({ name: peer }) =>
+          expect.objectContaining({ peer, status: 'completed', text: 'onetwo' }),
+        ),
+        expect.objectContaining({ peer: 'down', status: 'failed' }),
+      ]);
+    });
+
     describe.each(ways)('over $binding, $version', ({ binding, version }) => {
       a2aScenarios(idOf(binding, version), () => client);
     });
@@ -77,18 +95,23 @@ function idOf(binding: string, version: string): string {
   return `${binding}-${version.replace('.', '-')}`;
 }
 
-function toManifest(
-  { binding, version }: { readonly binding: string; readonly version: string },
-  [http, ...grpc]: readonly number[],
-): ManifestInput {
-  const origins = grpc.map((port) => `grpc://127.0.0.1:${port}`);
+interface Way {
+  readonly binding: 'jsonrpc' | 'rest' | 'grpc';
+  readonly version: '1.0' | '0.3';
+}
+
+function toOptions({ binding, version }: Way, [, ...grpc]: readonly number[]) {
+  return { binding, version, origins: grpc.map((port) => `grpc://127.0.0.1:${port}`) };
+}
+
+function toManifest(way: Way, ports: readonly number[]): ManifestInput {
   return {
-    agent_id: idOf(binding, version),
+    agent_id: idOf(way.binding, way.version),
     endpoint: {
       transport: 'http',
       protocol: 'a2a',
-      uri: `http://127.0.0.1:${http}`,
-      options: { binding, version, origins },
+      uri: `http://127.0.0.1:${ports[0]}`,
+      options: toOptions(way, ports),
     },
     trust_tier: 'org',
   };

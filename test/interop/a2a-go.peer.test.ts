@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { describeWithPeer, prepareGo, runProgram } from '@starloom/testkit';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startA2aAgent } from '../a2a/agent.ts';
+import { serveAgent } from '../support/a2a-peers.ts';
 import { type RunningGateway, startGateway } from '../support/start-gateway.ts';
 
 const prepare = () => prepareGo(fileURLToPath(new URL('clients/go-a2a/', import.meta.url)));
@@ -32,6 +33,23 @@ describeWithPeer('the Go client of A2A', prepare, (command) => {
         legacy_required: true,
         kinds: ['task', 'status_update', 'artifact_update', 'status_update'],
         state: 'TASK_STATE_COMPLETED',
+      });
+    },
+  );
+
+  it.each(['JSONRPC', 'HTTP+JSON'])(
+    'streams from an agent of the runtime by %s',
+    async (binding) => {
+      await using agent = await serveAgent();
+      const args = [agent.url, agent.key, binding];
+      const { code, stdout, stderr } = await runProgram({ command, args });
+      expect(code, stderr).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        name: 'served',
+        scheme: 'Bearer',
+        kinds: ['task', 'status_update', 'artifact_update', 'status_update'],
+        state: 'TASK_STATE_COMPLETED',
+        answer: 'done',
       });
     },
   );

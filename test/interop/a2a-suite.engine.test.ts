@@ -1,8 +1,9 @@
 import { describeWithPeer } from '@starloom/testkit';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startA2aAgent } from '../a2a/agent.ts';
+import { startSuiteAgent } from '../a2a/suite-agent.ts';
 import { startGateway } from '../support/start-gateway.ts';
-import { findSuite, runSuite } from './a2a-suite.ts';
+import { findSuite, REFUSES_TYPES, runSuite } from './a2a-suite.ts';
 
 /** Without a key and with one version: the suite has no place for a key, and reads a plain card. */
 const config = {
@@ -43,3 +44,28 @@ describeWithPeer(
     );
   },
 );
+
+describeWithPeer('the official A2A suite, at an agent of the runtime', findSuite, (python) => {
+  const stack = new AsyncDisposableStack();
+  let url: string;
+
+  beforeAll(async () => {
+    url = stack.use(await startSuiteAgent()).url;
+  });
+
+  afterAll(() => stack.disposeAsync());
+
+  it.each([
+    ['jsonrpc', 89],
+    ['http_json', 79],
+  ] as const)(
+    '[S6] passes its mandatory level by %s',
+    async (binding, least) => {
+      const run = await runSuite(python, url, binding, REFUSES_TYPES);
+      expect(run.failed, run.output).toEqual([]);
+      expect(run.code, run.output).toBe(0);
+      expect(run.passed).toBeGreaterThanOrEqual(least);
+    },
+    300_000,
+  );
+});

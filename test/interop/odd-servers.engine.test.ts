@@ -9,7 +9,7 @@ import { nodeAgent } from './real-agents.ts';
 
 const ODD_SERVER = fileURLToPath(new URL('fixtures/odd-server.ts', import.meta.url));
 const TYPESCRIPT = fileURLToPath(new URL('clients/typescript-v2.ts', import.meta.url));
-const LONGEST_LIST = 1_048_576;
+const MAX_LIST_LENGTH = 1_048_576;
 
 describe('servers that behave badly', () => {
   const stack = new AsyncDisposableStack();
@@ -96,7 +96,7 @@ describe('servers that behave badly', () => {
   it('[G22] does not pass on a description of 10 MB, and says which agent has it', async () => {
     await awaitTools(client, 'one.search', 'long.search');
     const tools = await client.list();
-    expect(JSON.stringify(tools).length).toBeLessThan(LONGEST_LIST);
+    expect(JSON.stringify(tools).length).toBeLessThan(MAX_LIST_LENGTH);
     expect(await textOf(client, 'long.search')).toBe('long ran search');
     await vi.waitFor(() => {
       const warnings = gateway.log.filter((line) => line.includes('"long"'));

@@ -5,7 +5,7 @@ import { BROKEN_STORES } from '../../prove/coordination/broken-stores.ts';
 import { proveStore } from '../../prove/coordination/prove-store.ts';
 import { INVARIANTS } from '../../prove/coordination/violation.ts';
 
-const MOST_ATTEMPTS = 20;
+const MAX_ATTEMPTS = 20;
 
 describe('the proof', () => {
   it('finds nothing wrong with a store that keeps its promises', async ({ signal }) => {
@@ -22,7 +22,7 @@ describe('the proof', () => {
 
   it('sees everything happen that it has a check for', async ({ signal }) => {
     const unseen = new Set<string>(ACTS);
-    for (let seed = 1; seed <= MOST_ATTEMPTS && unseen.size > 0; seed += 1) {
+    for (let seed = 1; seed <= MAX_ATTEMPTS && unseen.size > 0; seed += 1) {
       await using world = openMemory();
       const { history } = await proveStore(world.store, { seconds: 1, seed, signal });
       for (const act of history.operations.flatMap(toActs)) unseen.delete(act);
@@ -32,7 +32,7 @@ describe('the proof', () => {
 
   it.for(BROKEN_STORES)('finds it out when $fault', async ({ around, breaks }, { signal }) => {
     const found: string[] = [];
-    for (let seed = 1; seed <= MOST_ATTEMPTS && !found.includes(breaks); seed += 1) {
+    for (let seed = 1; seed <= MAX_ATTEMPTS && !found.includes(breaks); seed += 1) {
       await using world = openMemory();
       const { violations } = await proveStore(around(world.store), { seconds: 1, seed, signal });
       found.push(...violations.map(({ invariant }) => invariant));

@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AttackName } from '../../prove/abuse/attacks/index.ts';
-import { runAttack } from '../../prove/abuse/campaign.ts';
+import { attackOnce, openScene, type Scene } from '../../prove/abuse/campaign.ts';
+import { toObserved } from '../../prove/abuse/ordinary-client.ts';
 import { runShutdown } from '../../prove/abuse/shutdown.ts';
+import { LEAST_SUCCESS, successOf } from '../../prove/abuse/verdict.ts';
 
 /**
  * Those whose outcome is the same on a machine under load: by what the attacker was answered, and by
@@ -14,17 +16,24 @@ const SHORT: readonly AttackName[] = [
   'foreign-trace',
   'dropped-headers',
 ];
-const FLOORS = { ms: 15_000, mb: 1_000 };
 /** Reached in a moment, also where a call takes long. */
 const LIMITS = { calls_per_principal: 200 };
 const { signal } = new AbortController();
+let scene: Scene;
 
-it.concurrent.each(SHORT)('an ordinary client is served during the attack %s', async (name) => {
-  const options = { seconds: 1, quietSeconds: 0.5, floors: FLOORS, limits: LIMITS, signal };
-  const { problems, operations, during } = await runAttack(name, options);
-  expect(problems).toEqual([]);
-  expect(operations).toBeGreaterThan(0);
+beforeAll(async () => {
+  scene = await openScene(signal, { limits: LIMITS });
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+it.each(SHORT)('an ordinary client is served during the attack %s', async (name) => {
+  const { outcome, slice } = await attackOnce(name, scene, 1);
+  const during = toObserved([slice]);
+  expect(outcome.problems).toEqual([]);
+  expect(outcome.operations).toBeGreaterThan(0);
   expect(during.calls.sent).toBeGreaterThan(0);
+  expect(successOf(during), during.failures.join()).toBeGreaterThanOrEqual(LEAST_SUCCESS);
+  expect(await scene.ordinary.lostUpdates()).toBe(0);
 });
 
 it('every call in flight is answered when the gateway is asked to end', async () => {

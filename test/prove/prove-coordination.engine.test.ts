@@ -16,13 +16,13 @@ const KINDS = {
   ],
 };
 /** A hang guard, not a measure. */
-const MOST_MS = 150_000;
+const MAX_MS = 150_000;
 const MAIN = fileURLToPath(new URL('../../prove/coordination/main.ts', import.meta.url));
 
 describeWithEngine('redis', () => {
   it('finds no violation on either store while things break', async () => {
     const args = ['--conditions=@starloom/source', MAIN, '--seconds', '5', '--json'];
-    const { code, stdout, stderr } = await runProgram({ command: process.execPath, args }, MOST_MS);
+    const { code, stdout, stderr } = await runProgram({ command: process.execPath, args }, MAX_MS);
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
     const report = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
     expect(report).toMatchObject({ name: 'prove:coordination', failed: 0, violations: 0 });

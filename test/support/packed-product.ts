@@ -45,8 +45,13 @@ export async function tryProduct(tarballs: readonly string[], node: string): Pro
   });
   const ready = await gateway.lines()[Symbol.asyncIterator]().next();
   if (ready.done) throw new Error(`the gateway did not start:\n${gateway.stderrTail()}`);
-  const { event, pid } = JSON.parse(ready.value) as { event: string; pid: number };
+  const { event, pid, url } = JSON.parse(ready.value) as {
+    event: string;
+    pid: number;
+    url: string;
+  };
   expect(event).toBe('ready');
+  await readPage(url);
 
   const starloom = async (...args: string[]): Promise<unknown> => {
     const all = ['--no-install', 'starloom', ...args, '--json'];
@@ -65,6 +70,14 @@ export async function tryProduct(tarballs: readonly string[], node: string): Pro
   process.kill(pid, 'SIGTERM');
   expect(await gateway.exited).toMatchObject({ code: 0 });
   expect(gateway.stderrTail()).not.toMatch(/Warning: /);
+}
+
+/** The console is in the packages: its page, and the script that the page names. */
+async function readPage(url: string): Promise<void> {
+  const page = await fetch(new URL('/console/', url));
+  const [, script = ''] = /src="\.\/(main-[^"]+)"/.exec(await page.text()) ?? [];
+  const code = await fetch(new URL(`/console/${script}`, url));
+  expect([page.status, code.status, script]).toEqual([200, 200, expect.stringMatching(/\.js$/)]);
 }
 
 async function shareSession(home: string): Promise<void> {

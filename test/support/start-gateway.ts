@@ -52,8 +52,9 @@ export async function startGatewayIn(
   folder: TemporaryFolder,
   env: GatewayWorld['env'] = {},
   port = 0,
+  args: readonly string[] = [],
 ): Promise<RunningGateway> {
-  const child = spawn(process.execPath, [LAUNCHER, 'up', '--json', '--port', `${port}`], {
+  const child = spawn(process.execPath, [LAUNCHER, 'up', '--json', '--port', `${port}`, ...args], {
     cwd: folder.path,
     env: { ...worldEnvironment(folder.path), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

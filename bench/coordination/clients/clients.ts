@@ -5,7 +5,7 @@ import { ownProgram } from '../../own-program.ts';
 import type { Answer, ClientWork, WorkKind } from './work.ts';
 
 /** A hang guard: longer than anything that is measured. */
-const LONGEST_MS = 120_000;
+const MAX_MS = 120_000;
 
 /** The process that all clients of the gateway live in. */
 export class Clients implements AsyncDisposable {
@@ -26,7 +26,7 @@ export class Clients implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<ClientWork[Kind]['result']> {
     await this.#child.send(work);
-    const timeoutMs = LONGEST_MS + ('measureMs' in work ? work.measureMs : 0);
+    const timeoutMs = MAX_MS + ('measureMs' in work ? work.measureMs : 0);
     const answer = (await this.#child.receive(timeoutMs, signal)) as Answer<Kind>;
     if ('result' in answer) return answer.result;
     throw new FabricError('UPSTREAM_ERROR', answer.failure, { details: { kind: work.kind } });

@@ -37,6 +37,7 @@ export const changingSchemas: Attack = {
 export const largeAnswers: Attack = {
   about: 'answers of 10 MB with a million keys',
   agents: ['answers'],
+  isProxied: true,
   async run(target) {
     const counts = new Counts();
     await loops(target, 2, async () => counts.add(await call(target, 'answers', 'answer', {})));
@@ -73,6 +74,7 @@ export const largeDescriptions: Attack = {
 export const tokenStreams: Attack = {
   about: `${STREAMS} streams of tokens as fast as the agent can write`,
   agents: ['tokens'],
+  isProxied: true,
   async run(target) {
     const counts = new Counts();
     const timeout_ms = Math.max(1, target.seconds) * 1_000;
@@ -83,7 +85,11 @@ export const tokenStreams: Attack = {
       { progressToken: 1 },
     );
     const stream = async () => {
-      const { status } = await post(target.url, { key: target.key, body });
+      const { status } = await post(target.url, {
+        key: target.key,
+        body,
+        timeoutMs: timeout_ms + 2_000,
+      });
       counts.add(`status_${status}`);
     };
     await Promise.all(Array.from({ length: STREAMS }, stream));

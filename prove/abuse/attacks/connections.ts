@@ -6,11 +6,11 @@ import { type Attack, Counts, comesTrue, problemsIf, type Target, times } from '
 import { ask, openAgent, post, readCalled, toBody, toolCall } from '../http-client.ts';
 import { openRaw, pings } from '../web-socket.ts';
 
-const MOST_CALLS = 3_000;
+const MAX_CALLS = 3_000;
 const CALLS_PER_SECOND = 600;
 const SOCKETS = 4_100;
 /** limits.sockets_per_principal */
-const MOST_SOCKETS = 2_048;
+const MAX_SOCKETS = 2_048;
 const SESSIONS_PER_SECOND = 500;
 /** A hang guard: so long the pings go on while the gateway takes them. */
 const CUT_OFF_MS = 30_000;
@@ -19,18 +19,20 @@ const NEWCOMER_MS = 20_000;
 export const callsInFlight: Attack = {
   about: 'thousands of calls in flight by one principal',
   agents: ['slow'],
+  isProxied: true,
   run: (target) => floodWithCalls(target, 'slow'),
 };
 
 export const agentSlots: Attack = {
   about: 'thousands of slow calls by one principal to the agent that the ordinary client calls',
+  isProxied: true,
   run: (target) => floodWithCalls(target, 'good'),
 };
 
 async function floodWithCalls(target: Target, agent_id: string) {
   const counts = new Counts();
   let withoutDelay = 0;
-  const count = Math.min(MOST_CALLS, CALLS_PER_SECOND * Math.max(1, target.seconds));
+  const count = Math.min(MAX_CALLS, CALLS_PER_SECOND * Math.max(1, target.seconds));
   const agent = openAgent(count);
   const body = toolCall('fabric.call', { agent_id, capability: 'wait', timeout_ms: 20_000 });
   await times(count, count, async (n) => {
@@ -111,8 +113,8 @@ export const manySockets: Attack = {
       counts: counts.counts,
       problems: problemsIf({
         'the ordinary client could not subscribe': !isServed,
-        [`more than ${MOST_SOCKETS} sockets of one principal are open`]:
-          counts.of('open') > MOST_SOCKETS,
+        [`more than ${MAX_SOCKETS} sockets of one principal are open`]:
+          counts.of('open') > MAX_SOCKETS,
       }),
     };
   },

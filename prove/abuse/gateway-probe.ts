@@ -1,5 +1,6 @@
-// The resident memory of a gateway that knows nothing of being measured. What the process could free
-// is freed first: its debugger is opened with SIGUSR1, on a free port, and asked to collect garbage.
+// A gateway that knows nothing of being measured, seen through its debugger, which is opened with SIGUSR1 on a
+// free port. Its resident memory: what the process could free is freed first. Its turns: how long its thread
+// worked before anything else that was ready got its turn, in CPU time, so that other programs do not count.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
@@ -31,12 +32,19 @@ export interface Settled {
   readonly live: number;
 }
 
+/** In milliseconds. */
+export interface Turns {
+  /** A hundredth of the time passes in turns of at least this length. */
+  readonly p99: number;
+  readonly longest: number;
+}
+
 interface Measured {
   readonly pid: number;
   readonly log: readonly string[];
 }
 
-export class GatewayMemory implements Disposable {
+export class GatewayProbe implements Disposable {
   readonly #gateway: Measured;
   readonly #timer: NodeJS.Timeout;
   #peak = 0;
@@ -55,13 +63,34 @@ export class GatewayMemory implements Disposable {
     return peak;
   }
 
+  /** From now on the turns are noted; Node tells the CPU time of a thread from 24 on. */
+  async watchTurns(): Promise<void> {
+    await this.#evaluate(WATCH_TURNS);
+    this.#disconnect();
+  }
+
+  /** Those since the last time it was asked. */
+  async takeTurns(): Promise<Turns> {
+    const [ms = 0, turns = []] = (await this.#evaluate('takeTurns()')) as [number, number[]];
+    this.#disconnect();
+    const inOrder = turns.toSorted((a, b) => b - a);
+    let left = ms / 100;
+    const p99 = inOrder.find((turn) => {
+      left -= turn;
+      return left <= 0;
+    });
+    return { p99: p99 ?? 0, longest: inOrder[0] ?? 0 };
+  }
+
   /** After a quiet moment and two collections: the second frees what the first finalised. */
   async settled(): Promise<Settled> {
     await delay(QUIET_MS);
     await this.#ask('HeapProfiler.collectGarbage');
     await delay(QUIET_MS / 4);
     await this.#ask('HeapProfiler.collectGarbage');
-    const { usedSize = 0, backingStorageSize = 0 } = await this.#ask('Runtime.getHeapUsage');
+    const { usedSize = 0, backingStorageSize = 0 } = (await this.#ask(
+      'Runtime.getHeapUsage',
+    )) as Record<string, number>;
     this.#disconnect();
     return { resident: this.#resident(), live: (usedSize + backingStorageSize) / MEGABYTE };
   }
@@ -85,12 +114,17 @@ export class GatewayMemory implements Disposable {
     return residentMegabytes(this.#gateway.pid) ?? 0;
   }
 
-  async #ask(method: string): Promise<Readonly<Record<string, number>>> {
+  async #evaluate(expression: string): Promise<unknown> {
+    const { result } = await this.#ask('Runtime.evaluate', { expression, returnByValue: true });
+    return (result as { readonly value?: unknown }).value;
+  }
+
+  async #ask(method: string, params = {}): Promise<Readonly<Record<string, unknown>>> {
     this.#debugger ??= await this.#open();
-    const { promise, resolve, reject } = Promise.withResolvers<Record<string, number>>();
+    const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>();
     this.#debugger.once('message', (data) => resolve(JSON.parse(String(data)).result ?? {}));
     const timer = setTimeout(() => reject(new Error(`${method} did not end`)), COLLECT_MS);
-    this.#debugger.send(JSON.stringify({ id: 1, method }));
+    this.#debugger.send(JSON.stringify({ id: 1, method, params }));
     return await promise.finally(() => clearTimeout(timer));
   }
 
@@ -105,6 +139,28 @@ export class GatewayMemory implements Disposable {
     }
   }
 }
+
+/** A timer of a millisecond comes late by the turn that it waited for. */
+const WATCH_TURNS = `{
+  const cpu = () => {
+    const { user, system } = process.threadCpuUsage?.() ?? { user: 0, system: 0 };
+    return (user + system) / 1_000;
+  };
+  let turns = [];
+  let last = cpu();
+  let since = performance.now();
+  setInterval(() => {
+    const now = cpu();
+    turns.push(now - last);
+    last = now;
+  }, 1).unref();
+  globalThis.takeTurns = () => {
+    const taken = [performance.now() - since, turns];
+    turns = [];
+    since = performance.now();
+    return taken;
+  };
+}`;
 
 function connect(address: string): Promise<WebSocket> {
   return new Promise((resolve, reject) => {

@@ -1,0 +1,294 @@
+// Every screen against rules of accessibility, at the width of a phone, with more calls than anyone
+// reads, and without a gateway. What needs many calls uses the gateway for trials.
+
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { describeWithEngine } from '@starloom/testkit';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type FakeGateway,
+  openFakeGateway,
+} from '../../packages/console/test/support/fake-gateway.ts';
+import { type Browser, isLive, openBrowser, openPage, type Page, signIn } from './browser.ts';
+import { type ConsoleWorld, openWorld } from './world.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const isWhole = process.env.CONSOLE_ALL !== undefined;
+const ROWS = isWhole ? 50_000 : 5_000;
+const THEMES = isWhole ? (['light', 'dark'] as const) : (['dark'] as const);
+const SCREENS = [
+  'overview',
+  'calls',
+  'agents',
+  'agents/files',
+  'agents/add',
+  'try/echo',
+  'inbox',
+  'jobs',
+  'sessions',
+  'topology',
+  'usage',
+  'keys',
+  'audit',
+  'settings',
+  'settings?tab=configuration',
+  'settings?tab=you',
+  'nowhere',
+];
+
+describeWithEngine('chromium', (engine) => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser(engine().path);
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+
+  describe('every screen', () => {
+    let world: ConsoleWorld;
+    let trace: string;
+    beforeAll(async () => {
+      world = await openWorld();
+      trace = await prepare(world);
+    });
+    afterAll(async () => {
+      await world?.[Symbol.asyncDispose]();
+    });
+
+    it.each(THEMES)('breaks no rule of accessibility in the %s theme', async (colorScheme) => {
+      const { page, context, trouble } = await openPage(browser, world.origin, { colorScheme });
+      await page.goto(`${world.origin}/console/`);
+      await page.getByLabel('Key', { exact: true }).waitFor();
+      const found = [...(await violations(page, 'sign-in'))];
+      await signIn(page, world.origin, world.key);
+      for (const place of [...SCREENS, `calls/${trace}`]) {
+        await visit(page, world.origin, place);
+        found.push(...(await violations(page, place)));
+      }
+      await page.keyboard.press('ControlOrMeta+k');
+      await page.getByRole('dialog').waitFor();
+      found.push(...(await violations(page, 'palette')));
+      await context.close();
+      expect(found).toEqual([]);
+      expect(trouble).toEqual([]);
+    });
+
+    it('fits a page of 320 pixels', async () => {
+      const size = { width: 320, height: 640 };
+      const { page, context } = await openPage(browser, world.origin, size);
+      await signInNarrow(page, world);
+      const wide: string[] = [];
+      for (const place of [...SCREENS, `calls/${trace}`]) {
+        await visit(page, world.origin, place);
+        const width = await page.evaluate(() => document.documentElement.scrollWidth);
+        if (width > 320) wide.push(`${place}: ${width}`);
+      }
+      await context.close();
+      expect(wide).toEqual([]);
+    });
+
+    it('shows a call as it happens, with what fell back and why', async () => {
+      const { page, context } = await openPage(browser, world.origin);
+      await signIn(page, world.origin, world.key);
+      await visit(page, world.origin, 'calls');
+      await world.call('fabric.call', { agent_id: 'broken', capability: 'say', task: 'live' });
+      await page.getByRole('link').first().waitFor();
+      const row = page.getByRole('row').filter({ hasText: 'fell back' }).first();
+      await row.click();
+      await page.getByText(/broken failed with AGENT_OFFLINE, so echo answered/).waitFor();
+      await page
+        .getByRole('list', { name: 'Steps of the call' })
+        .getByText('echo')
+        .first()
+        .waitFor();
+      await page.goBack();
+      await page.getByRole('table', { name: 'Calls' }).waitFor();
+      await context.close();
+    });
+  });
+
+  if (process.env.CONSOLE_PICTURES) {
+    it('is pictured in the README', async () => {
+      await using world = await openWorld({ samples: true });
+      const folder = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+      await mkdir(folder, { recursive: true });
+      const ask = (agent_id: string, capability: string, args: object) =>
+        world.call('fabric.call', { agent_id, capability, ...args });
+      let fellBack: unknown;
+      for (let index = 0; index < 40; index += 1) {
+        await ask('percy', 'reason', { task: `Question ${index}. Why do agents need a fabric?` });
+        await ask('librarian', 'lookup', { task: 'direction of imports' });
+        if (index % 5 === 0) fellBack = await ask('flaky', 'reason', { task: 'Who answers?' });
+        if (index % 13 === 0) await ask('coder', 'code', { arguments: { path: 'no/such/file' } });
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+      }
+      await ask('percy', 'reason', { task: 'As a job', async: true });
+      const { page, context } = await openPage(browser, world.origin, { width: 1200, height: 760 });
+      await signIn(page, world.origin, world.key);
+      for (const [name, place] of [
+        ['console-overview', 'overview'],
+        ['console-call', `calls/${traceOf(fellBack)}`],
+      ] as const) {
+        await visit(page, world.origin, place);
+        await writeFile(`${folder}${name}.png`, await page.screenshot());
+      }
+      await context.close();
+    });
+  }
+
+  describe('with many calls', () => {
+    let fake: FakeGateway;
+    let page: Page;
+    beforeAll(async () => {
+      fake = await openFakeGateway({ calls: ROWS });
+      ({ page } = await openPage(browser, fake.url));
+      await page.addInitScript(() => sessionStorage.setItem('starloom.csrf', 'fake'));
+      await page.goto(`${fake.url}/console/#/calls`);
+      await page.getByRole('table', { name: 'Calls' }).waitFor();
+      await isLive(page);
+    });
+    afterAll(async () => {
+      await page?.context().close();
+      await fake?.[Symbol.asyncDispose]();
+    });
+
+    it(`holds ${ROWS} rows and draws those in view`, async () => {
+      const table = page.getByRole('table', { name: 'Calls' });
+      const box = page.locator('.table-box');
+      await expect
+        .poll(
+          async () => {
+            await box.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+            return Number(await table.getAttribute('aria-rowcount'));
+          },
+          { timeout: 60_000, interval: 30 },
+        )
+        .toBe(ROWS + 1);
+      await expect
+        .poll(async () => {
+          await box.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+          return await page.getByRole('row').last().getAttribute('aria-rowindex');
+        })
+        .toBe(String(ROWS + 1));
+      expect(await page.getByRole('row').count()).toBeLessThan(100);
+    });
+
+    it('lets new calls wait while the person reads further down, and counts them', async () => {
+      const box = page.locator('.table-box');
+      await box.evaluate((element) => element.scrollTo(0, 20_000));
+      await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBe(20_000);
+      const before = await page.getByRole('row').nth(10).innerText();
+      for (let index = 0; index < 30; index += 1) fake.addCall();
+      await page.getByRole('button', { name: 'Show 30 new calls' }).waitFor();
+      expect(await page.getByRole('row').nth(10).innerText()).toBe(before);
+      await page.getByRole('button', { name: 'Show 30 new calls' }).click();
+      await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBe(0);
+    });
+
+    it('stays usable while hundreds of calls a second arrive', async () => {
+      const sent = setInterval(() => {
+        for (let index = 0; index < 25; index += 1) fake.addCall();
+      }, 50);
+      await page.keyboard.press('/');
+      await page.keyboard.type('percy');
+      await expect.poll(() => page.url()).toContain('q=percy');
+      clearInterval(sent);
+      const last = fake.addCall({ agent_id: 'percy', capability: 'after-the-storm' });
+      await page.getByText('after-the-storm').first().waitFor();
+      expect(last.agent_id).toBe('percy');
+    });
+
+    it('shows a dead gateway as such, and goes on without a reload when it is back', async () => {
+      await fake.stop();
+      await page.getByText('The gateway does not answer.').waitFor();
+      await page.locator('.live.lost').getByText('Not connected').waitFor();
+      await fake.start();
+      await isLive(page);
+      await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
+      fake.addCall({ agent_id: 'percy', capability: 'back-again' });
+      await page.getByText('back-again').first().waitFor();
+    });
+
+    it('is moved through with the keyboard, and keeps its place for the way back', async () => {
+      await page.goto(`${fake.url}/console/#/calls`);
+      await page.getByRole('table', { name: 'Calls' }).waitFor();
+      await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+      for (let index = 0; index < 60; index += 1) await page.keyboard.press('j');
+      const scrolled = () => page.locator('.table-box').evaluate((element) => element.scrollTop);
+      await expect.poll(scrolled).toBeGreaterThan(0);
+      const place = await scrolled();
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Waterfall' }).waitFor();
+      await page.goBack();
+      await expect.poll(scrolled).toBe(place);
+    });
+  });
+});
+
+/** Traffic, a job and a session, so that screens have something to show. Answers with a trace that fell back. */
+async function prepare(world: ConsoleWorld): Promise<string> {
+  for (let index = 0; index < 6; index += 1) {
+    await world.call('fabric.call', {
+      agent_id: 'echo',
+      capability: 'say',
+      task: `hello ${index}`,
+    });
+  }
+  await world.call('fabric.call', { agent_id: 'echo', capability: 'say', task: 'fail' });
+  await world.call('fabric.call', {
+    agent_id: 'echo',
+    capability: 'say',
+    task: 'job',
+    async: true,
+  });
+  await world.call('session.create', { agent_id: 'tester' });
+  const answer = await world.call('fabric.call', {
+    agent_id: 'broken',
+    capability: 'say',
+    task: 'who answers?',
+  });
+  return traceOf(answer);
+}
+
+function traceOf(answer: unknown): string {
+  const { result } = answer as { result: { structuredContent: { trace: { trace_id: string } } } };
+  return result.structuredContent.trace.trace_id;
+}
+
+async function signInNarrow(page: Page, world: ConsoleWorld): Promise<void> {
+  await page.goto(await world.link());
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+}
+
+async function visit(page: Page, origin: string, place: string): Promise<void> {
+  await page.goto(`${origin}/console/#/${place}`);
+  const isShown =
+    place === 'nowhere' ? page.getByText('There is no such page.') : page.locator('main h1');
+  await isShown.waitFor();
+  await page.locator('main .loading').waitFor({ state: 'detached' });
+}
+
+async function violations(page: Page, place: string): Promise<string[]> {
+  const isThere = await page.evaluate(() => 'axe' in globalThis);
+  if (!isThere) await page.evaluate(await readFile(AXE, 'utf8'));
+  const results = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: {
+        run(
+          options: object,
+        ): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
+      };
+    };
+    return (
+      await axe.run({
+        runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+      })
+    ).violations;
+  });
+  return results.map(
+    ({ id, nodes }) =>
+      `${place}: ${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`,
+  );
+}

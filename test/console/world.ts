@@ -1,0 +1,169 @@
+// A gateway with an agent for each journey, and with a key that may do everything and one that may
+// call `echo` alone.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ManifestInput } from '@starloom/core';
+import { freePort, type TemporaryFolder } from '@starloom/testkit';
+import { type RunningGateway, startGatewayIn, writeWorld } from '../support/start-gateway.ts';
+
+export const fixture = (name: string) =>
+  fileURLToPath(new URL(`../../packages/starloom/test/fixtures/${name}`, import.meta.url));
+
+/** Repeats the task word by word; `fail` fails, `wait` takes its time. Plain JavaScript, any Node. */
+const ECHO = `
+const { createInterface } = require('node:readline');
+const [, , mode] = process.argv;
+const say = (line) => console.log(JSON.stringify(line));
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { envelope } = JSON.parse(line);
+  if (!envelope) return process.exit(0);
+  const { input } = envelope;
+  const task = String(input.arguments?.task ?? (input.task || input.context?.task));
+  const fail = mode === 'broken' || task === 'fail';
+  if (fail) {
+    say({ type: 'error', error: { code: 'AGENT_OFFLINE', message: 'as asked', details: {} } });
+    return process.exit(0);
+  }
+  say({ type: 'progress', data: { percent: 40, message: 'thinking' } });
+  const words = (mode === 'hostile' ? ${JSON.stringify('HOSTILE')} : task).split(' ');
+  for (const word of words) say({ type: 'token', data: { text: word + ' ' } });
+  const wait = Number(/wait (\\d+)/.exec(task)?.[1] ?? 0);
+  setTimeout(() => {
+    say({ type: 'final', data: { answer: words.join(' ') } });
+    process.exit(0);
+  }, wait);
+});
+`;
+
+export const HOSTILE =
+  '<img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=2</script> ' +
+  '[click](javascript:globalThis.hacked=3) \u001b[31mred\u001b[0m \u202etxt.exe <svg onload=globalThis.hacked=4>';
+
+const taskSchema = { type: 'object', properties: { task: { type: 'string' } }, required: ['task'] };
+
+function agents(): ManifestInput[] {
+  const echo = (
+    agent_id: string,
+    mode: string,
+    more: Partial<ManifestInput> = {},
+  ): ManifestInput => ({
+    agent_id,
+    endpoint: { transport: 'process', command: process.execPath, args: ['./echo.cjs', mode] },
+    capabilities: [{ name: 'say', streaming: true, idempotent: true, input_schema: taskSchema }],
+    trust_tier: 'local',
+    ...more,
+  });
+  const server = (agent_id: string, args: string[]): ManifestInput => ({
+    agent_id,
+    endpoint: { transport: 'stdio', command: process.execPath, args },
+    trust_tier: 'org',
+  });
+  return [
+    echo('echo', 'plain', { description: 'Repeats what it is told' }),
+    echo('broken', 'broken', { fallbacks: ['echo'] }),
+    echo('hostile', 'hostile', {
+      description: HOSTILE,
+      tags: ['<b>tag</b>'],
+      capabilities: [{ name: 'say', title: HOSTILE, description: HOSTILE, streaming: true }],
+    }),
+    server('files', [fixture('changing-server.cjs')]),
+    server('asker', [fixture('asking-agent.ts'), 'current']),
+  ];
+}
+
+export const NARROW_KEY = 'narrow-key-of-the-tests-0123456789';
+
+export interface ConsoleWorld extends AsyncDisposable {
+  readonly origin: string;
+  readonly folder: string;
+  readonly key: string;
+  /** A link with a one-time code, as `starloom console` prints it. */
+  link(): Promise<string>;
+  stop(): Promise<void>;
+  /** In the same folder, on the same port. */
+  start(): Promise<void>;
+  /** A request of the API of MCP with the key that may do everything. */
+  call(name: string, args: object): Promise<unknown>;
+}
+
+/** With `samples` the agents of `npm start`, for pictures. */
+export async function openWorld({ samples = false } = {}): Promise<ConsoleWorld> {
+  const port = await freePort();
+  const config = {
+    auth: {
+      psk: [
+        {
+          key_id: 'narrow',
+          key: 'env:NARROW_KEY',
+          principal: 'nora',
+          tier: 'org',
+          scopes: ['agent:echo'],
+        },
+      ],
+    },
+    console: { commands: true },
+  };
+  const folder: TemporaryFolder = await writeWorld({ agents: samples ? [] : agents(), config });
+  await writeFile(
+    join(folder.path, 'echo.cjs'),
+    ECHO.replace(JSON.stringify('HOSTILE'), JSON.stringify(HOSTILE)),
+  );
+  const kept = { path: folder.path, [Symbol.asyncDispose]: async () => {} };
+  const open = () => startGatewayIn(kept, { NARROW_KEY }, port, samples ? ['--samples'] : []);
+  let gateway: RunningGateway = await open();
+  const origin = `http://127.0.0.1:${port}`;
+  return {
+    origin,
+    folder: folder.path,
+    key: gateway.key,
+    async link() {
+      const response = await fetch(`${origin}/console/api/session`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ link: true }),
+      });
+      const { code } = (await response.json()) as { code: string };
+      return `${origin}/console/#code=${code}`;
+    },
+    async stop() {
+      await gateway.stop();
+    },
+    async start() {
+      gateway = await open();
+    },
+    async call(name, args) {
+      const response = await fetch(`${origin}/mcp`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${gateway.key}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': 'tools/call',
+          'mcp-name': name,
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: {
+            name,
+            arguments: args,
+            _meta: {
+              'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+              'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+              'io.modelcontextprotocol/clientCapabilities': {},
+            },
+          },
+        }),
+      });
+      return await response.json();
+    },
+    async [Symbol.asyncDispose]() {
+      await gateway.stop();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
