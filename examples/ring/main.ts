@@ -45,7 +45,7 @@ const chain = [...above, 'scribe/write', 'editor/read'];
 const deepest = await ask(createTrace(), { depth: 6, chain });
 console.log(`  ${deepest.error?.code}: ${deepest.error?.details.chain?.join(' → ')} → ada/ask`);
 assert.equal(deepest.error?.code, 'RECURSION_LIMIT');
-assert.deepEqual(deepest.error?.details, { depth: 6, limit: 5, chain });
+assert.deepEqual(deepest.error?.details, { reason: 'depth', depth: 6, limit: 5, chain });
 
 assert.match((await ask(createTrace())).text, /^ada heard: ben heard: cleo heard: /);
 console.log('all of it worked; the agents go on, and take other questions');
