@@ -10,9 +10,11 @@
 FROM node:26-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc tsconfig.base.json ./
+COPY scripts/bundle-command.ts ./scripts/
 COPY packages ./packages
 # No install scripts: the image already has the Node that one of them would download.
-RUN npm ci --ignore-scripts && npx --no-install tsc -b packages/starloom
+RUN npm ci --ignore-scripts && npx --no-install tsc -b packages/starloom \
+  && node scripts/bundle-command.ts
 RUN npm ci --ignore-scripts --workspace=starloom --omit=dev --omit=optional --omit=peer \
   && rm -rf packages/testkit node_modules/@starloom/testkit packages/*/src packages/*/tsconfig.json \
   && find packages -name '*.map' -delete -o -name '*.tsbuildinfo' -delete

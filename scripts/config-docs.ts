@@ -2,12 +2,12 @@
 // default and meaning. A key that is not in a schema is not documented.
 
 import { gatewayConfigSchema } from '@starloom/gateway/config';
-import { jsonSchemaFor } from '../packages/starloom/src/config-files.ts';
+import { jsonSchemaFor } from '../packages/starloom/src/commands/config.ts';
 
 export type Schema = { readonly [key: string]: unknown };
 
 /** Kinds that the schema accepts and the start refuses; test/docs.test.ts checks the list. */
-export const UNAVAILABLE_REGISTRIES = ['postgres', 'etcd'] as const;
+export const UNAVAILABLE_REGISTRIES = ['etcd'] as const;
 
 export function configurationDocs(): string {
   const gateway = Object.entries(propertiesOf(jsonSchemaFor('starloom')))
@@ -88,19 +88,29 @@ const NOTES: Readonly<Record<string, string>> = {
 function section(name: string, schema: Schema): string {
   const variants = variantsOf(schema);
   const isGroup = variants.length > 0 && Object.keys(propertiesOf(variants[0])).length > 0;
-  const body = isGroup
-    ? variants.map((variant) => variantTable(name, variant)).join('\n\n')
-    : table(rowsOf(name, schema));
+  const body = isGroup ? variantTables(name, variants) : table(rowsOf(name, schema));
   const note = NOTES[name] ? `\n\n${NOTES[name]}` : '';
   return `### ${name}\n\n${sentence(schema.description)}${note}\n\n${body}`;
 }
 
-/** One of several forms, distinguished by `kind`. */
-function variantTable(name: string, variant: Schema): string {
-  const kind = propertiesOf(variant).kind ?? {};
-  const heading = `${kindText(String(kind.const))}: ${sentence(kind.description)}`;
-  const rows = rowsOf(name, variant).filter(({ key }) => key !== `${name}.kind`);
-  return rows.length === 0 ? heading : `${heading}\n\n${table(rows)}`;
+/** Several forms, distinguished by `kind`; what all of them have stands once, at the end. */
+function variantTables(name: string, variants: readonly Schema[]): string {
+  const all = variants.map(
+    (variant) => new Set(rowsOf(name, variant).map((row) => JSON.stringify(row))),
+  );
+  const isShared = (row: Row) =>
+    all.length > 1 && all.every((rows) => rows.has(JSON.stringify(row)));
+  const isKind = ({ key }: Row) => key === `${name}.kind`;
+  const own = variants.map((variant) => {
+    const kind = propertiesOf(variant).kind ?? {};
+    const heading = `${kindText(String(kind.const))}: ${sentence(kind.description)}`;
+    const rows = rowsOf(name, variant).filter((row) => !isKind(row) && !isShared(row));
+    return rows.length === 0 ? heading : `${heading}\n\n${table(rows)}`;
+  });
+  const shared = rowsOf(name, variants[0] ?? {}).filter(isShared);
+  return [...own, ...(shared.length > 0 ? [`Of every kind:\n\n${table(shared)}`] : [])].join(
+    '\n\n',
+  );
 }
 
 function agents(): string {
@@ -111,8 +121,7 @@ function agents(): string {
 function agent(): string {
   const schema = jsonSchemaFor('agent');
   const kinds = variantsOf(propertiesOf(schema).provider ?? {});
-  const providers = kinds.map((kind) => variantTable('provider', kind)).join('\n\n');
-  return `${table(rowsOf('', schema))}\n\n### provider\n\n${providers}`;
+  return `${table(rowsOf('', schema))}\n\n### provider\n\n${variantTables('provider', kinds)}`;
 }
 
 function agentToml(): string {

@@ -8,6 +8,7 @@ import {
   REASONS,
 } from '@starloom/coordination';
 import { EVENTS, PUSHES } from './coordination-events.ts';
+import { EXAMPLES } from './coordination-examples.ts';
 
 type Schema = { readonly [key: string]: unknown };
 
@@ -109,7 +110,8 @@ function contents(methods: readonly MethodDescription[]): string {
   return `| Service | Methods |\n| --- | --- |\n${rows.join('\n')}\n`;
 }
 
-function methodDoc({ name, summary, params, result, errors: own, example }: MethodDescription) {
+function methodDoc({ name, summary, params, result, errors: own }: MethodDescription) {
+  const example = EXAMPLES[name];
   const codes = own.map(({ reason, code }) => `${code} \`${reason}\``);
   return [
     `### ${name}\n`,
@@ -118,8 +120,8 @@ function methodDoc({ name, summary, params, result, errors: own, example }: Meth
     `Result: ${resultText(result)}\n`,
     `Errors: ${codes.length > 0 ? codes.join(', ') : 'none of its own'}\n`,
     '```text',
-    `→ ${JSON.stringify({ jsonrpc: '2.0', id: 1, method: name, params: example.params })}`,
-    `← ${JSON.stringify({ jsonrpc: '2.0', id: 1, result: example.result })}`,
+    `→ ${JSON.stringify({ jsonrpc: '2.0', id: 1, method: name, params: example?.params })}`,
+    `← ${JSON.stringify({ jsonrpc: '2.0', id: 1, result: example?.result })}`,
     '```\n',
   ].join('\n');
 }

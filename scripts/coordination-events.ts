@@ -1,6 +1,6 @@
 // What the server pushes, and what the log of a session holds. Tests compare both with what happens.
 
-import { exampleSession, exampleTime } from '../packages/coordination/src/methods/fields.ts';
+import { exampleSession, exampleTime } from './coordination-examples.ts';
 
 export interface PushDescription {
   readonly method: string;

@@ -9,6 +9,7 @@ import {
 } from '@starloom/coordination';
 import type { Json, JsonObject } from '@starloom/core';
 import { PUSHES, type PushDescription } from './coordination-events.ts';
+import { EXAMPLES } from './coordination-examples.ts';
 
 export function coordinationOpenApi(): JsonObject {
   const methods = describeMethods();
@@ -170,8 +171,8 @@ function oneOrMore(schema: JsonObject): JsonObject {
   return { anyOf: [schema, { type: 'array', minItems: 1, items: schema }] };
 }
 
-function toExamples({ name, example }: MethodDescription) {
-  const { params = {}, result = {} } = toJson(example);
+function toExamples({ name }: MethodDescription) {
+  const { params = {}, result = {} } = toJson(EXAMPLES[name] ?? {});
   const message = { jsonrpc: '2.0', id: 1 };
   return [
     [`${name}.request`, { value: { ...message, method: name, params } }],

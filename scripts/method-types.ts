@@ -6,6 +6,8 @@ import { describeMethods, type MethodDescription } from '@starloom/coordination'
 
 /** As much of JSON Schema as the methods use; a type that is not here fails. */
 interface Schema {
+  /** A type that several methods have: it is declared once, under this name. */
+  readonly title?: string;
   readonly type?: string | readonly string[];
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
@@ -28,18 +30,25 @@ const PLAIN: Readonly<Record<string, string>> = {
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const BIOME = fileURLToPath(import.meta.resolve('@biomejs/biome/bin/biome'));
 
+/** By title. */
+const named = new Map<string, string>();
+
 /** The text of packages/coordination-client/src/methods.ts. */
 export function methodTypes(): string {
+  named.clear();
   const methods = describeMethods();
   const discover = methods.find(({ name }) => name === 'mcp.discover');
   const common = fieldsOf(discover?.params ?? {});
   const rows = methods.map((method) => rowOf(method, common));
+  const types = [...named].map(([name, type]) => `type ${name} = ${type};`);
   return format(`// Written by "npm run docs" from the methods of @starloom/coordination; not to be edited.
 
 import type { Json, JsonObject } from '@starloom/core';
 
 /** What any request may carry. */
 type CommonParams = { ${common.join(' ')} };
+
+${types.join('\n')}
 
 export interface Methods {
   ${rows.join('\n')}
@@ -54,6 +63,15 @@ function rowOf({ name, params, result }: MethodDescription, common: readonly str
 }
 
 function toType(schema: Schema): string {
+  const { title } = schema;
+  if (title === undefined) return toPlainType(schema);
+  const type = toPlainType(schema);
+  if (type !== (named.get(title) ?? type)) throw new Error(`two types are called ${title}`);
+  named.set(title, type);
+  return title;
+}
+
+function toPlainType(schema: Schema): string {
   const { type, anyOf, items, properties, propertyNames, additionalProperties: values } = schema;
   if ('const' in schema) return toLiteral(schema.const);
   if (schema.enum) return schema.enum.map(toLiteral).join(' | ');

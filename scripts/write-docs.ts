@@ -8,11 +8,16 @@ import { coordinationOpenApi } from './coordination-open-api.ts';
 import { formatJson } from './format-json.ts';
 import { methodTypes } from './method-types.ts';
 import { optionDocs } from './option-docs.ts';
+import { attacksPage, commandsPage } from './page-tables.ts';
+import { reasonDocs } from './reason-docs.ts';
 
 /** By path, as the text of the file. */
 export const DOCS: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationDocs,
   'docs/agent-options.md': optionDocs,
+  'docs/errors.md': reasonDocs,
+  'docs/cli.md': commandsPage,
+  'docs/proving.md': attacksPage,
   'docs/coordination.md': coordinationDocs,
   'packages/coordination/openapi.json': () => formatJson(coordinationOpenApi()),
   'packages/coordination-client/src/methods.ts': methodTypes,

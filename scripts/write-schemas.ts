@@ -4,7 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { envelopeSchema, errorPayloadSchema, eventSchema } from '@starloom/core';
 import { z } from 'zod';
-import { jsonSchemaFor } from '../packages/starloom/src/config-files.ts';
+import { jsonSchemaFor } from '../packages/starloom/src/commands/config.ts';
 
 /** By path, as the text of the file. */
 export const SCHEMAS: Readonly<Record<string, () => string>> = {
