@@ -127,8 +127,8 @@ export const TYPES = {
   Origin: { ctor: OriginFacts, fields: typesOf(originRows) },
 };
 
-/** The last thing of a call that a rule has to know: an agent, its capability, or the call itself. */
-export const NEEDS = ['agent', 'capability', 'call'] as const;
+/** The last thing that a rule has to know: an agent, its capability, the chain of a call, or its time. */
+export const NEEDS = ['agent', 'capability', 'chain', 'call'] as const;
 export type Needs = (typeof NEEDS)[number];
 
 /** The variables of rules; each is a fact by itself, or has facts. */
@@ -138,7 +138,9 @@ export const VARIABLES: Readonly<Record<string, { readonly type: string; readonl
     agent: { type: 'Agent', needs: 'agent' },
     capability: { type: 'string', needs: 'capability' },
     ...Object.fromEntries(
-      Object.entries(callRows).map(([name, { type }]) => [name, { type, needs: 'call' as const }]),
+      Object.entries(callRows).map(([name, { type }]) => {
+        return [name, { type, needs: name === 'time' ? 'call' : 'chain' } as const];
+      }),
     ),
   };
 

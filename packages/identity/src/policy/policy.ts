@@ -1,7 +1,7 @@
 // The rules of the configuration. The first rule that matches decides; rules narrow what scopes and
 // tiers allow, and never widen it. What a rule needs to know decides when it is asked: one that needs
-// the call itself (depth, time, origin) is asked at every call, all others once per caller, agent and
-// capability. A rule that fails denies.
+// the time is asked at every call, one that needs the chain (depth, origin) once for each such chain, all
+// others once per caller, agent and capability. A rule that fails denies.
 
 import { isTrustedAs, type TrustTier } from '@starloom/core';
 import type { Principal } from '../authorise.ts';
@@ -76,10 +76,12 @@ interface Rule {
   readonly matches: (facts: CallFacts) => boolean;
 }
 
-/** What is left to ask at the call, in order, and what holds when none of that matches. */
+/** What is left to ask, in order, and what holds when none of that matches. */
 interface Remaining {
   readonly undecided: readonly Rule[];
   readonly otherwise: Decision;
+  /** What is left for calls of one depth and origin. */
+  readonly onChain: Map<string, Remaining>;
   /** Whether a rule could still let a call pass. What an agent demands of origins only narrows that. */
   readonly isOpen: boolean;
 }
@@ -120,15 +122,16 @@ export class Policy {
 
   decide(principal: Principal, agent: PolicyAgent, capability: string, call: PolicyCall): Decision {
     if (this.#hasNoRuleFor(agent)) return ALLOWED;
-    const { undecided, otherwise } = this.#remaining(principal, agent, capability);
+    const { undecided, otherwise, onChain } = this.#remaining(principal, agent, capability);
     if (undecided.length === 0) return otherwise;
+    const chain = `${call.depth} ${call.originTier}`;
+    const known = onChain.get(chain);
+    if (known?.undecided.length === 0) return known.otherwise;
     const target = { ...this.#knownOf(principal, agent).facts, capability };
     const facts = toFacts(target, call);
-    for (const rule of undecided) {
-      const decision = this.#try(rule, facts);
-      if (decision) return decision;
-    }
-    return otherwise;
+    const left = known ?? this.#narrow(undecided, 'chain', facts, otherwise);
+    if (!known) onChain.set(chain, left);
+    return this.#narrow(left.undecided, 'call', facts, left.otherwise).otherwise;
   }
 
   #hasNoRuleFor({ auth }: PolicyAgent): boolean {
@@ -148,21 +151,25 @@ export class Policy {
 
   /** Asks every rule that needs no more than is known, up to the first that matches. */
   #ask(known: Needs, facts: CallFacts, principal: Principal, agent: PolicyAgent): Remaining {
-    const undecided: Rule[] = [];
     const least = agent.auth?.min_tier;
-    if (least !== undefined && this.#untrusted) {
-      // The origin of a chain is never above the caller.
-      if (!isTrustedAs(principal.tier, least)) return toRemaining(undecided, this.#untrusted);
-      undecided.push(untrustedRule(least, this.#untrusted));
-    }
-    for (const rule of this.#rules) {
+    if (least === undefined || !this.#untrusted)
+      return this.#narrow(this.#rules, known, facts, this.#otherwise);
+    // The origin of a chain is never above the caller.
+    if (!isTrustedAs(principal.tier, least)) return toRemaining([], this.#untrusted);
+    const rules = [untrustedRule(least, this.#untrusted), ...this.#rules];
+    return this.#narrow(rules, known, facts, this.#otherwise);
+  }
+
+  #narrow(rules: readonly Rule[], known: Needs, facts: CallFacts, otherwise: Decision): Remaining {
+    const undecided: Rule[] = [];
+    for (const rule of rules) {
       if (NEEDS.indexOf(rule.needs) > NEEDS.indexOf(known)) undecided.push(rule);
       else {
         const decision = this.#try(rule, facts);
         if (decision) return toRemaining(undecided, decision);
       }
     }
-    return toRemaining(undecided, this.#otherwise);
+    return toRemaining(undecided, otherwise);
   }
 
   #try(rule: Rule, facts: CallFacts): Decision | undefined {
@@ -201,12 +208,13 @@ const MAX_CAPABILITIES = 10_000;
 function toRemaining(undecided: readonly Rule[], otherwise: Decision): Remaining {
   const written = undecided.filter(({ decision }) => decision.rule !== 'min_tier');
   const decisions = [otherwise, ...written.map(({ decision }) => decision)];
-  return { undecided, otherwise, isOpen: decisions.some(({ effect }) => effect !== 'deny') };
+  const isOpen = decisions.some(({ effect }) => effect !== 'deny');
+  return { undecided, otherwise, onChain: new Map(), isOpen };
 }
 
 function untrustedRule(least: TrustTier, decision: Decision): Rule {
   const matches = ({ origin }: CallFacts) => !origin || !isTrustedAs(origin.tier, least);
-  return { decision, needs: 'call', matches };
+  return { decision, needs: 'chain', matches };
 }
 
 function toRule({ name, when, effect, reason }: RuleSpec): Rule {
