@@ -68,6 +68,7 @@ interface CallInFlight {
   readonly originTier: TrustTier | undefined;
 }
 
+const NO_NAMES: readonly string[] = [];
 const TRIPPED_MS = 10 * 60_000;
 /** Of one principal; those of others are not pushed out by them. */
 const MAX_TRIPPED = 10_000;
@@ -100,8 +101,8 @@ export class RecursionGuard {
 
   /** Gives an incoming call its place in its trace, or refuses it with RECURSION_LIMIT. */
   admit(origin: Origin, options: AdmitOptions = {}): GuardedCall {
-    const { principal = '' } = options;
-    const callers = callersOf({ principal, agentId: options.agentId });
+    const { principal = '', agentId, tier } = options;
+    const callers = this.#callersOf({ principal, agentId });
     const above = origin.traceId === undefined ? this.#deepestOf(callers) : undefined;
     const traceId = origin.traceId ?? above?.traceId;
     const trace = { ...createTrace(traceId), parent_span_id: origin.parentSpanId ?? null };
@@ -109,7 +110,7 @@ export class RecursionGuard {
     this.assertOpen(trace.trace_id, origin.hop, root);
     const hop = above ? hopBelow(above.hop, origin.hop) : this.#knownHop(origin, root, options);
     this.#refuseAs('depth', trace.trace_id, root, () => assertDepth(hop, this.#limit));
-    return { trace, hop, root, originTier: this.originTierOf(origin, options) };
+    return { trace, hop, root, originTier: this.#lowestTier(origin, callers, tier) };
   }
 
   /**
@@ -120,9 +121,7 @@ export class RecursionGuard {
     { traceId }: Origin,
     { principal = '', agentId, tier }: AdmitOptions,
   ): TrustTier | undefined {
-    const callers = callersOf({ principal, agentId });
-    const calls = traceId === undefined ? this.#servedBy(callers) : this.#callsOf(traceId, callers);
-    return lowestOf(tier, calls);
+    return this.#lowestTier({ traceId }, this.#callersOf({ principal, agentId }), tier);
   }
 
   /** Refuses what belongs to a trace that was refused before. */
@@ -184,6 +183,21 @@ export class RecursionGuard {
     };
   }
 
+  /** By what a caller is known; nothing while no agent in flight is known by anything. */
+  #callersOf(names: CallerNames): readonly string[] {
+    return this.#byAgent.size === 0 ? NO_NAMES : callersOf(names);
+  }
+
+  #lowestTier(
+    { traceId }: Pick<Origin, 'traceId'>,
+    callers: readonly string[],
+    tier: TrustTier | undefined,
+  ): TrustTier | undefined {
+    if (callers.length === 0) return tier;
+    const calls = traceId === undefined ? this.#servedBy(callers) : this.#callsOf(traceId, callers);
+    return lowestOf(tier, calls);
+  }
+
   /** The calls in flight to agents that this caller may be. */
   #servedBy(callers: readonly string[]): CallInFlight[] {
     return callers.flatMap((caller) => [...(this.#byAgent.get(caller) ?? [])]);
@@ -191,6 +205,7 @@ export class RecursionGuard {
 
   /** The deepest of them. */
   #deepestOf(callers: readonly string[]): CallInFlight | undefined {
+    if (callers.length === 0) return undefined;
     return this.#servedBy(callers).reduce<CallInFlight | undefined>(
       (deepest, call) => (call.hop.depth > (deepest?.hop.depth ?? 0) ? call : deepest),
       undefined,
@@ -274,7 +289,8 @@ export class RecursionGuard {
 }
 
 /** An agent is known by the principal of its key, and by the program that was started for it. */
-function callersOf({ principal, agentId }: CallerNames): string[] {
+function callersOf({ principal, agentId }: CallerNames): readonly string[] {
+  if (principal === undefined && agentId === undefined) return NO_NAMES;
   return [
     ...(principal === undefined ? [] : [`principal:${principal}`]),
     ...(agentId === undefined ? [] : [`agent:${agentId}`]),
