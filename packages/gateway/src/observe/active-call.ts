@@ -328,8 +328,9 @@ export class ObservedCall implements ActiveCall {
     const { rootLog } = this.#parts;
     const level = outcome.ok ? 'info' : outcome.error.row.log;
     if (!rootLog.isEnabled(level)) return;
-    const error = outcome.ok ? undefined : toErrorFields(outcome.error);
-    rootLog.writeClean(level, { ...this.#entry, error }, 'call');
+    const entry = this.#entry;
+    const fields = outcome.ok ? entry : { ...entry, error: toErrorFields(outcome.error) };
+    rootLog.writeClean(level, fields, 'call');
   }
 }
 

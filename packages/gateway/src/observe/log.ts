@@ -63,11 +63,15 @@ export class RootLog {
     return RANKS[level] >= this.#threshold.rank;
   }
 
-  /** A line whose fields are known to hold no secret, written past everything that looks for one. */
-  writeClean(level: LineLevel, fields: LogFields, message: string): void {
+  /**
+   * A line whose fields are known to hold no secret, written past everything that looks for one. There is
+   * a field, and the message needs no escape.
+   */
+  writeClean(level: LineLevel, fields: object, message: 'call' | 'request'): void {
     if (!this.isEnabled(level)) return;
     const time = this.#time.at(this.#clock.now());
-    this.#write(`${JSON.stringify({ level, time, ...fields, message })}\n`);
+    const text = JSON.stringify(fields).slice(1, -1);
+    this.#write(`{"level":"${level}","time":"${time}",${text},"message":"${message}"}\n`);
   }
 
   /** Every line is given to `listener` as well, as it was written. */

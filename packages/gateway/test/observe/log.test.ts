@@ -61,14 +61,14 @@ describe('log', () => {
     const child = log.child({ part: 'x' });
     log.info({}, 'too low');
     child.debug({}, 'too low');
-    root.writeClean('info', {}, 'too low');
+    root.writeClean('info', {}, 'call');
     expect(root.isEnabled('info')).toBe(false);
     root.setLevel('debug');
     child.debug({}, 'heard');
-    root.writeClean('debug', { n: 1 }, 'heard too');
+    root.writeClean('debug', { n: 1 }, 'call');
     root.setLevel('silent');
     log.error({}, 'not even this');
-    expect(lines.all.map(({ message }) => message)).toEqual(['heard', 'heard too']);
+    expect(lines.all.map(({ message }) => message)).toEqual(['heard', 'call']);
   });
 
   it('flushes its destination', async () => {
