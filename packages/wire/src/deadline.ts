@@ -197,6 +197,13 @@ export interface DeadlineSignal extends Disposable {
   pause(): void;
   /** Goes on with what was left of the limit. */
   resume(): void;
+  /** Aborts the signal now; does nothing after `cancel`. */
+  abort(reason: unknown): void;
+  /**
+   * What the promise settles with, or the reason of the signal if that comes first. For one promise at a
+   * time; cheaper than a listener of the signal.
+   */
+  until<T>(promise: Promise<T>): Promise<T>;
 }
 
 export function deadlineSignal(options: DeadlineSignalOptions): DeadlineSignal {
@@ -213,6 +220,8 @@ class PendingDeadline extends WheelTimer implements DeadlineSignal {
   #endsAt = Number.POSITIVE_INFINITY;
   #leftMs: number | undefined;
   #followed: Followers | undefined;
+  #isOver = false;
+  #rejectWaiting: ((reason: unknown) => void) | undefined;
 
   constructor(options: DeadlineSignalOptions) {
     super();
@@ -255,6 +264,7 @@ class PendingDeadline extends WheelTimer implements DeadlineSignal {
   }
 
   cancel(): void {
+    this.#isOver = true;
     this.unlink();
     this.#followed?.delete(this);
     this.#followed = undefined;
@@ -270,8 +280,18 @@ class PendingDeadline extends WheelTimer implements DeadlineSignal {
   }
 
   abort(reason: unknown): void {
+    if (this.#isOver) return;
     this.cancel();
     this.#controller.abort(reason);
+    this.#rejectWaiting?.(reason);
+  }
+
+  until<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.signal.aborted) reject(this.signal.reason);
+      this.#rejectWaiting = reject;
+      promise.then(resolve, reject);
+    });
   }
 
   #follow(parent: AbortSignal): void {

@@ -27,7 +27,7 @@ import {
   type ResultFold,
 } from '@starloom/core';
 import { toAuth } from '@starloom/identity';
-import { type DeadlineSignal, deadlineSignal, streamTurns } from '@starloom/wire';
+import { type DeadlineSignal, streamTurns } from '@starloom/wire';
 import type { AdapterLease, AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { InboundWebhooks } from '../inbound-webhooks.ts';
@@ -94,7 +94,7 @@ export async function runAttempt(
   });
   const hop = extendChain(guarded.hop, agent_id, capability.name);
   const input = deps.schemas.toInput(capability, terms.input);
-  const time = deadlineSignal({ ms: terms.timeoutMs, parent: call.signal });
+  const time = call.bound(terms.timeoutMs);
   const context = new AttemptContext(candidate, call, active, time, terms, deps);
   const forget = deps.guard.track(active.trace, hop, {
     root: guarded.root,
@@ -195,7 +195,7 @@ export async function readEvents(
   let length = 0;
   try {
     while (true) {
-      const next = await orAborted(events.next(), context.signal);
+      const next = await context.until(events.next());
       if (next.done) throw failure('no_final');
       const body = next.value;
       length += textLength(body);
@@ -203,7 +203,8 @@ export async function readEvents(
       context.terms.fold.add(body);
       if (body.type !== 'final') await onEvent(body);
       // Some streams never pause, and the results of a thousand calls may come at once.
-      await streamTurns.enter(caller);
+      const turn = streamTurns.enter(caller);
+      if (turn) await turn;
       if (body.type === 'final') return;
     }
   } catch (error) {
@@ -266,6 +267,11 @@ class AttemptContext implements CallContext {
 
   get trace() {
     return this.#active.trace;
+  }
+
+  /** See `DeadlineSignal.until`. */
+  until<T>(promise: Promise<T>): Promise<T> {
+    return this.#time.until(promise);
   }
 
   get notify(): CallContext['notify'] {

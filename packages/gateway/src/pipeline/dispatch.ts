@@ -124,7 +124,7 @@ class Walk {
 
   /** What the call ends with: the own error of the primary when no other agent answered. */
   outcome(thrown: unknown): unknown {
-    if (!this.#ownError || this.#call.signal.aborted) return thrown;
+    if (!this.#ownError || this.#call.stopped) return thrown;
     return this.#answeredWith(this.#ownError, this.#call.prepared.candidates[0]);
   }
 
@@ -262,8 +262,7 @@ class Walk {
   }
 
   #assertGoesOn(): void {
-    const { signal } = this.#call;
-    if (signal.aborted) throw FabricError.from(signal.reason);
+    if (this.#call.stopped) throw this.#call.stopped;
     if (this.#deadline.passed && this.failures.length > 0) {
       throw exhausted(this.failures, this.#request.capability);
     }

@@ -14,6 +14,7 @@ import {
   inputRequestSchema,
   QUESTION_MS,
 } from '@starloom/core';
+import { type DeadlineSignal, deadlineSignal } from '@starloom/wire';
 import type { ActiveCall } from '../observe/observer.ts';
 import { failure } from '../reasons.ts';
 import { toInput } from './attempt.ts';
@@ -53,7 +54,10 @@ export class RunningCall {
   /** What the agent goes on with. */
   readonly resume: Pick<CallContext, 'handle' | 'responses'> | undefined;
   readonly #deps: RunningCallDeps;
-  readonly #stop = new AbortController();
+  /** Why the call was stopped. */
+  #stopped: FabricError | undefined;
+  /** Bounds the attempt that runs, or ran last. */
+  #attempt: DeadlineSignal | undefined;
   #leg: Leg | undefined;
   #settle: PromiseWithResolvers<Dispatched> = Promise.withResolvers();
   #rounds = 0;
@@ -85,13 +89,21 @@ export class RunningCall {
     if (id !== undefined) await keepRunning?.(id);
   }
 
-  /** Aborts when the caller of the moment leaves, or is given up. */
-  get signal(): AbortSignal {
-    return this.#stop.signal;
+  /** Why there is nothing more to do: the caller of the moment left, or was given up. */
+  get stopped(): FabricError | undefined {
+    return this.#stopped;
   }
 
   abort(reason: FabricError): void {
-    this.#stop.abort(reason);
+    this.#stopped ??= reason;
+    this.#attempt?.abort(reason);
+  }
+
+  /** Bounds an attempt: by its time, and by the end of the call. */
+  bound(ms: number): DeadlineSignal {
+    this.#attempt = deadlineSignal({ ms });
+    if (this.#stopped) this.#attempt.abort(this.#stopped);
+    return this.#attempt;
   }
 
   /** Stops the call when this caller leaves; returns how to end that. */

@@ -16,7 +16,8 @@ it('[G9] serves the result of one caller before the last of many that came with 
   const served: string[] = [];
   const call = async (principal_id: string) => {
     const { signal } = new AbortController();
-    const context = { signal, log: silentLog, terms: { fold: new ResultFold() } };
+    const until = <T>(promise: Promise<T>) => promise;
+    const context = { signal, until, log: silentLog, terms: { fold: new ResultFold() } };
     await readEvents(
       adapter as Adapter,
       exampleEnvelope('hello', { auth: { mode: 'psk', principal_id } }),
