@@ -13,6 +13,17 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 };
 
+const last = { ms: Number.NaN, text: '' };
+
+/** As ISO 8601. Many records are of the same millisecond: the text of the last one is kept. */
+export function toIsoTime(ms: number): string {
+  if (ms !== last.ms) {
+    last.text = new Date(ms).toISOString();
+    last.ms = ms;
+  }
+  return last.text;
+}
+
 /** A call gets this many attempts' worth of time unless it says otherwise. */
 const DEADLINE_FACTOR = 3;
 

@@ -2,6 +2,7 @@
 // Adapters yield bodies; the owner of the call stamps them with seq, time, trace and agent.
 
 import { z } from 'zod';
+import { toIsoTime } from './clock.ts';
 import { agentIdSchema } from './manifest.ts';
 import { inputRequestSchema } from './questions.ts';
 import { type Trace, traceSchema } from './trace.ts';
@@ -129,7 +130,7 @@ export class EventStamper {
     return {
       type: body.type,
       seq: this.#seq,
-      at: new Date(this.#now()).toISOString(),
+      at: toIsoTime(this.#now()),
       trace: this.#trace,
       agent_id: agentId,
       data: countedIn(body) ? withoutUpstream(body.data) : body.data,

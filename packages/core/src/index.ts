@@ -19,6 +19,7 @@ export {
   defaultDeadlineMs,
   orAborted,
   systemClock,
+  toIsoTime,
 } from './clock.ts';
 export { Closers } from './closers.ts';
 export { RecentMap, Roster } from './collections.ts';

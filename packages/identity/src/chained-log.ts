@@ -4,7 +4,7 @@
 // decisions of an agent are such logs. They differ in their records, their keys and how they write text.
 
 import { createPublicKey, hash, randomBytes, verify } from 'node:crypto';
-import type { Clock } from '@starloom/core';
+import { type Clock, toIsoTime } from '@starloom/core';
 import { z } from 'zod';
 
 /** Fields of every record, and of those that are signed. */
@@ -115,7 +115,7 @@ export class Chain {
 }
 
 function place(entry: object, at: number, { seq, prev }: ChainEnd): object {
-  return { seq: seq + 1, at: new Date(at).toISOString(), ...entry, prev };
+  return { seq: seq + 1, at: toIsoTime(at), ...entry, prev };
 }
 
 export type ChainFlaw =

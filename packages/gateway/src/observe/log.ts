@@ -2,7 +2,14 @@
 // transport. Whatever is logged through `log` is redacted first.
 
 import { fstatSync, write, writeSync } from 'node:fs';
-import { type Clock, createTrace, type Log, type LogFields, systemClock } from '@starloom/core';
+import {
+  type Clock,
+  createTrace,
+  type Log,
+  type LogFields,
+  systemClock,
+  toIsoTime,
+} from '@starloom/core';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { redactFields, redactText } from './redact.ts';
 
@@ -34,7 +41,6 @@ export class RootLog {
   readonly #threshold: Threshold;
   readonly #destination: LogDestination;
   readonly #clock: Clock;
-  readonly #time = new LineTime();
   #alsoTo: ((line: string) => void) | undefined;
 
   constructor({ level, destination, clock = systemClock }: LogOptions) {
@@ -47,7 +53,7 @@ export class RootLog {
         level: 'trace',
         base: null,
         messageKey: 'message',
-        timestamp: () => `,"time":"${this.#time.at(clock.now())}"`,
+        timestamp: () => `,"time":"${toIsoTime(clock.now())}"`,
         formatters: { level: (label) => ({ level: label }) },
       },
       { write },
@@ -69,7 +75,7 @@ export class RootLog {
    */
   writeClean(level: LineLevel, fields: object, message: 'call' | 'request'): void {
     if (!this.isEnabled(level)) return;
-    const time = this.#time.at(this.#clock.now());
+    const time = toIsoTime(this.#clock.now());
     const text = JSON.stringify(fields).slice(1, -1);
     this.#write(`{"level":"${level}","time":"${time}",${text},"message":"${message}"}\n`);
   }
@@ -93,20 +99,6 @@ export class RootLog {
 
   #lost(lines: number): void {
     this.log.warn({ lines }, 'log lines were lost');
-  }
-}
-
-/** The time as lines have it; many are written in the same millisecond. */
-class LineTime {
-  #now = Number.NaN;
-  #text = '';
-
-  at(now: number): string {
-    if (now !== this.#now) {
-      this.#now = now;
-      this.#text = new Date(now).toISOString();
-    }
-    return this.#text;
   }
 }
 
