@@ -288,7 +288,7 @@ class PendingDeadline extends WheelTimer implements DeadlineSignal {
 
   until<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.signal.aborted) reject(this.signal.reason);
+      if (this.#isOver && this.signal.aborted) reject(this.signal.reason);
       this.#rejectWaiting = reject;
       promise.then(resolve, reject);
     });

@@ -167,6 +167,28 @@ describe('deadlineSignal', () => {
     expect(getEventListeners(parent.signal, 'abort')).toHaveLength(0);
   });
 
+  it('aborts at once when it is asked to, unless it was cancelled before', () => {
+    const { clock, wheel } = world();
+    const reason = new FabricError('CANCELLED', 'The caller left');
+    const open = deadlineSignal({ ms: 200, clock });
+    const cancelled = deadlineSignal({ ms: 200, clock });
+    cancelled.cancel();
+    for (const deadline of [open, cancelled]) deadline.abort(reason);
+    expect(open.signal.reason).toBe(reason);
+    expect(cancelled.signal.aborted).toBe(false);
+    expect(wheel.size).toBe(0);
+  });
+
+  it('ends the wait for a promise that does not settle in time', async () => {
+    const { clock, advance } = world();
+    const deadline = deadlineSignal({ ms: 200, clock });
+    await expect(deadline.until(Promise.resolve('answer'))).resolves.toBe('answer');
+    const waiting = deadline.until(new Promise(() => {}));
+    advance(217);
+    await expect(waiting).rejects.toMatchObject({ code: 'TIMEOUT' });
+    await expect(deadline.until(new Promise(() => {}))).rejects.toBe(deadline.signal.reason);
+  });
+
   it('stops real work in real time', async () => {
     const start = performance.now();
     const { signal } = deadlineSignal({ ms: 30 });

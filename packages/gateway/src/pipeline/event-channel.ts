@@ -9,6 +9,7 @@ import {
   FabricError,
   type FabricEvent,
 } from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import type { EventPlace } from './call-request.ts';
 
@@ -93,17 +94,10 @@ export class EventChannel {
   }
 
   async #orStalled(sent: Promise<void>): Promise<void> {
-    const { stallMs } = this.#options;
-    const stalled = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => stalled.reject(failure('slow_reader', { stall_ms: stallMs })),
-      stallMs,
-    );
-    try {
-      await Promise.race([sent, stalled.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const { stallMs: ms } = this.#options;
+    const reason = () => failure('slow_reader', { stall_ms: ms });
+    using patience = deadlineSignal({ ms, reason });
+    await patience.until(sent);
   }
 
   #makeRoom(): void {

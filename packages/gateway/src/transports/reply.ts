@@ -45,9 +45,14 @@ export class HttpReply implements Resumable {
     this.#watch(response);
   }
 
-  /** Begins a stream of events now. */
+  /** Begins a stream of events, and shows the client that it has begun. */
   open(): void {
     if (this.#writer) return;
+    this.#open();
+    this.#response.flushHeaders();
+  }
+
+  #open(): void {
     const { log, primes, isListener } = this.#options;
     this.#kept = log?.open(this, isListener);
     this.#begin();
@@ -59,7 +64,8 @@ export class HttpReply implements Resumable {
   /** Says something before the result; resolves when there is room for the next. */
   async send(text: string): Promise<void> {
     if (this.#isFinished) throw failure('client_gone');
-    this.open();
+    // The head leaves with the event.
+    if (!this.#writer) this.#open();
     const id = this.#keep(text);
     const message = { event: 'message', data: text };
     if (id === undefined) return await this.#writer?.send(message);
@@ -92,6 +98,7 @@ export class HttpReply implements Resumable {
     this.#response = response;
     before.destroy();
     this.#begin();
+    response.flushHeaders();
     const missed = this.#kept?.after(after) ?? [];
     response.write(missed.map(toText).join(''));
     if (this.#isFinished) response.end();
@@ -111,7 +118,6 @@ export class HttpReply implements Resumable {
   #begin(): void {
     const { headers, stallMs = STALL_MS } = this.#options;
     this.#response.writeHead(200, { ...SSE_HEADERS, ...headers });
-    this.#response.flushHeaders();
     this.#writer = createSseWriter(this.#response, { keepAliveMs: KEEP_ALIVE_MS, stallMs });
   }
 
