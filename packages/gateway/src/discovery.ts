@@ -145,14 +145,16 @@ export class Discovery {
     waitMs: number,
   ): Promise<void> | undefined {
     const { registry } = this.#options;
+    const isAwaited = ({ manifest }: AgentRecord) =>
+      !this.isKnown(manifest) && this.#mayServe(manifest, capability, principal);
+    if (agentId !== undefined) {
+      const named = registry.get(agentId);
+      return named && isAwaited(named) ? this.ready(named, signal, waitMs) : undefined;
+    }
     const isOffered = () =>
       capability !== undefined && registry.findByCapability(capability).length > 0;
-    if (agentId === undefined && isOffered()) return undefined;
-    const named = agentId === undefined ? registry.list() : [registry.get(agentId) ?? []].flat();
-    const unknown = named.filter(
-      ({ manifest }) => !this.isKnown(manifest) && this.#mayServe(manifest, capability, principal),
-    );
-    if (agentId !== undefined) return unknown[0] && this.ready(unknown[0], signal, waitMs);
+    if (isOffered()) return undefined;
+    const unknown = registry.list().filter(isAwaited);
     const found = Promise.withResolvers<void>();
     const ready = unknown.flatMap((record) => {
       const ms = Math.min(waitMs, this.#patienceFor(record.manifest));

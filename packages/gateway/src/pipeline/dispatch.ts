@@ -54,31 +54,28 @@ export interface Dispatched {
 }
 
 export async function dispatch(call: RunningCall, deps: DispatchDeps): Promise<Dispatched> {
+  const { candidates, request } = call.prepared;
   const walk = new Walk(call, deps);
   try {
-    return await walkThrough(walk, call);
+    const offline: Candidate[] = [];
+    for (const candidate of candidates) {
+      if (!walk.mayTry(candidate)) continue;
+      const { availability } = candidate;
+      if (availability === 'offline' || availability === 'denied' || availability === 'draining') {
+        walk.skip(candidate, availability);
+        if (availability === 'offline') offline.push(candidate);
+      } else if (availability === 'held') walk.hold(candidate);
+      else if (await walk.try(candidate)) return walk.dispatched();
+    }
+    for (const candidate of offline) {
+      if (walk.mayTry(candidate) && (await walk.try(candidate))) return walk.dispatched();
+    }
+    const degraded = walk.degraded();
+    if (degraded && (await walk.try(degraded, true))) return walk.dispatched();
+    throw exhausted(walk.failures, request.capability);
   } catch (error) {
     throw walk.outcome(error);
   }
-}
-
-async function walkThrough(walk: Walk, { prepared }: RunningCall): Promise<Dispatched> {
-  const offline: Candidate[] = [];
-  for (const candidate of prepared.candidates) {
-    if (!walk.mayTry(candidate)) continue;
-    const { availability } = candidate;
-    if (availability === 'offline' || availability === 'denied' || availability === 'draining') {
-      walk.skip(candidate, availability);
-      if (availability === 'offline') offline.push(candidate);
-    } else if (availability === 'held') walk.hold(candidate);
-    else if (await walk.try(candidate)) return walk.dispatched();
-  }
-  for (const candidate of offline) {
-    if (walk.mayTry(candidate) && (await walk.try(candidate))) return walk.dispatched();
-  }
-  const degraded = walk.degraded();
-  if (degraded && (await walk.try(degraded, true))) return walk.dispatched();
-  throw exhausted(walk.failures, prepared.request.capability);
 }
 
 class Walk {
