@@ -197,14 +197,12 @@ function* fromTask(task: Task): Generator<EventBody, void, undefined> {
   for (const { artifactId, name, parts } of artifacts ?? []) {
     const text = textOf(parts);
     if (text === '') continue;
-    const event = readEvent('artifact', { id: artifactId, name, media_type: 'text/plain', text });
-    if (event) yield event;
+    yield readEvent('artifact', { id: artifactId, name, media_type: 'text/plain', text });
   }
   const last = history?.findLast(({ role }) => role === 'agent')?.parts ?? [];
   const parts = last.length > 0 ? last : (artifacts ?? []).flatMap((artifact) => artifact.parts);
   const data = parts.find(({ kind }) => kind === 'data')?.data;
-  const final = readEvent('final', { answer: textOf(parts), data });
-  if (final) yield final;
+  yield readEvent('final', { answer: textOf(parts), data });
 }
 
 /** It gives no reason of its own, unless the status has a message. */

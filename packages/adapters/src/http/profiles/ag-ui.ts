@@ -13,21 +13,15 @@ import {
 } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
+import { readEvent } from '../../upstream/read-event.ts';
+import { toUpstreamError } from '../../upstream/reported-error.ts';
 import type { HttpClient } from '../http-client.ts';
 import { streamJson } from '../json-values.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { type HistoryMessage, lastMessages, messagesIn } from './history.ts';
 import { answersTo, type Interrupt, interruptsIn, toInterrupts, toPayload } from './interrupts.ts';
-import {
-  AskProfile,
-  badAnswer,
-  eventOf,
-  headersOf,
-  keptId,
-  requestsOf,
-  toProgress,
-} from './shared.ts';
+import { AskProfile, badAnswer, headersOf, keptId, requestsOf, toProgress } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
 const VERSION = '1.0';
@@ -203,7 +197,7 @@ class AgUiTranslator {
   *ending(): Generator<EventBody, void, undefined> {
     yield* this.#calls.startAll();
     const data = this.#result === undefined || this.#result === null ? {} : { data: this.#result };
-    yield eventOf('final', { answer: this.text, ...data });
+    yield readEvent('final', { answer: this.text, ...data });
   }
 
   *#fromRun(event: Fields): Generator<EventBody, void, undefined> {
@@ -215,7 +209,7 @@ class AgUiTranslator {
         this.#finish(event);
         return;
       case 'RUN_ERROR':
-        throw failure('tool_error/run', { upstream: this.#errorOf(event) });
+        throw failure('tool_error/run', { upstream: toUpstreamError(event, this.#excerpt) });
       case 'STEP_STARTED':
         yield toProgress(undefined, event.stepName);
         return;
@@ -226,13 +220,6 @@ class AgUiTranslator {
         yield toProgress(event.content, event.activityType);
         return;
     }
-  }
-
-  #errorOf({ code, message }: Fields): Fields {
-    return {
-      ...(typeof code === 'string' && { code: this.#excerpt(code) }),
-      message: this.#excerpt(String(message ?? '')) || 'The agent gave no reason',
-    };
   }
 
   #finish({ outcome, result }: Fields): void {

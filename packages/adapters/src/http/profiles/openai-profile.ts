@@ -1,5 +1,6 @@
 import { type ErrorCode, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
+import { toUpstreamError } from '../../upstream/reported-error.ts';
 import { type JsonValue, streamJson } from '../json-values.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
@@ -48,14 +49,10 @@ export function openAiFailure(error: unknown, excerpt: Excerpt): FabricError {
   const kinds = [code, type].filter((each) => typeof each === 'string');
   const found = MEANINGS.find(([pattern]) => kinds.some((kind) => pattern.test(kind)));
   const [, known, reason] = found ?? [undefined, 'UPSTREAM_ERROR' as const, 'server_error'];
-  const said = typeof message === 'string' ? message : typeof error === 'string' ? error : '';
   return new FabricError(known, 'The model server reported an error', {
     details: {
       reason,
-      upstream: {
-        ...(kinds[0] !== undefined && { code: excerpt(kinds[0]) }),
-        message: excerpt(said) || 'The agent gave no reason',
-      },
+      upstream: toUpstreamError({ code: kinds[0], message: message ?? error }, excerpt),
       fix: 'see details.upstream',
     },
   });

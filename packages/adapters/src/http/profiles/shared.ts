@@ -18,7 +18,6 @@ import {
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
-import { readEvent } from '../../upstream/read-event.ts';
 import type { HttpClient } from '../http-client.ts';
 import type { RequestContext } from '../json-values.ts';
 import type { Profile, ProfileCall } from '../profile.ts';
@@ -43,13 +42,6 @@ export function requestsOf({ envelope, context, names }: ProfileCall): RequestCo
 /** `problem` goes on where "The agent does not answer as its profile says" ends. */
 export function badAnswer(problem: string): FabricError {
   return failure('bad_result/profile', { problem });
-}
-
-/** An event that must be right; UPSTREAM_ERROR when it is not. */
-export function eventOf(type: 'tool_call' | 'final', data: object): EventBody {
-  const body = readEvent(type, data);
-  if (body) return body;
-  throw badAnswer(`it sent a malformed ${type}`);
 }
 
 /** What an earlier call kept, when it is a text that can be an id. */
