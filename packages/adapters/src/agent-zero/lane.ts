@@ -7,7 +7,7 @@ import {
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { HttpClient } from '../http/http-client.ts';
-import { type RequestContext, requestJson } from '../http/json-values.ts';
+import { JsonRequests } from '../http/json-requests.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
 import type { AgentZeroOptions, LaneName } from './options.ts';
@@ -32,14 +32,13 @@ export abstract class ClientLane {
 
   async close(): Promise<void> {}
 
-  protected post(
-    path: string,
-    body: object,
-    requests: RequestContext,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<unknown> {
-    const place = this.client.target.pathOf(path);
-    return requestJson(this.client, { method: 'POST', path: place, headers, body }, requests);
+  /** Requests that belong to no call. */
+  protected requests({ signal, log }: CallContext): JsonRequests {
+    return new JsonRequests(this.client, { signal, log, names: {} });
+  }
+
+  protected post(path: string, body: object, requests: JsonRequests): Promise<unknown> {
+    return requests.json({ method: 'POST', path: this.client.target.pathOf(path), body });
   }
 }
 

@@ -9,7 +9,7 @@ import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { lastMessages, messagesIn } from './history.ts';
 import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
-import { badAnswer, isImage, toFileUrl, toInputParts } from './shared.ts';
+import { badAnswer, isImage, toFileUrl, toImagePart, toInputParts } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
 export class OpenAiChatProfile extends OpenAiProfile<OptionsOf<'openai-chat'>> {
@@ -106,9 +106,8 @@ function toContent({ envelope }: ProfileCall): unknown {
 }
 
 function toPart(file: Attachment): object {
-  const url = toFileUrl(file);
-  if (url !== undefined && isImage(file)) return { type: 'image_url', image_url: { url } };
+  if (isImage(file)) return toImagePart(file);
   if (file.data === undefined)
     throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
-  return { type: 'file', file: { filename: file.name ?? 'file', file_data: url } };
+  return { type: 'file', file: { filename: file.name ?? 'file', file_data: toFileUrl(file) } };
 }

@@ -1,32 +1,30 @@
 import { type ErrorCode, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
 import { toUpstreamError } from '../../upstream/reported-error.ts';
-import { type JsonValue, streamJson } from '../json-values.ts';
+import type { JsonValue } from '../json-requests.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
-import { AskProfile, headersOf, requestsOf } from './shared.ts';
+import { AskProfile } from './shared.ts';
 
 /** What the interfaces of OpenAI have in common: how a model is named, asked and read. */
 export abstract class OpenAiProfile<
   Options extends OptionsOf<'openai-chat' | 'openai-responses'>,
 > extends AskProfile<Options> {
-  readonly healthPath = this.client.target.pathOf('/models');
+  override get healthPath(): string {
+    return this.client.target.pathOf('/models');
+  }
 
   protected ask(call: ProfileCall, path: string, asked: object): AsyncIterable<JsonValue> {
     const { model, body } = this.options;
+    const { capability, envelope, requests } = call;
     const request = {
       ...body,
-      model: call.capability.tool ?? model,
+      model: capability.tool ?? model,
       ...asked,
-      stream: call.envelope.response.stream,
+      stream: envelope.response.stream,
     };
     const place = this.client.target.pathOf(path);
-    return streamJson(
-      this.client,
-      { method: 'POST', path: place, headers: headersOf(call), body: request },
-      requestsOf(call),
-      { done: '[DONE]' },
-    );
+    return requests.stream({ method: 'POST', path: place, body: request }, { done: '[DONE]' });
   }
 }
 
