@@ -60,7 +60,6 @@ export const failure = reasonTable({
     'Only bubblewrap knows writable, hidden and network',
     'leave "user" out, or these three',
   ),
-  'bad_options/no_program': setup('Agent "{agent_id}" names no program', 'set endpoint.command'),
   'bad_options/no_root': setup('Agent "{agent_id}" has a terminal and no root', 'set options.root'),
   bad_package: setup(NO_ADAPTER, 'correct its package.json, which leads to no module'),
   bad_transport: setup('An MCP agent is reached over http or stdio', 'correct endpoint.transport'),
