@@ -24,9 +24,9 @@ import { JsonRequests } from '../http/json-requests.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
+import { toPrompt } from '../upstream/prompt-text.ts';
 import { readEvent } from '../upstream/read-event.ts';
-import { type AgentZeroLane, ClientLane } from './lane.ts';
-import { badAnswer, messageOf } from './translate.ts';
+import { type AgentZeroLane, badAnswer, ClientLane } from './lane.ts';
 
 const CANCEL_MS = 5_000;
 const CARD = '/a2a/.well-known/agent.json';
@@ -90,7 +90,7 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
       kind: 'message',
       role: 'user',
       messageId: randomUUID(),
-      parts: [{ kind: 'text', text: messageOf(input) }, ...files],
+      parts: [{ kind: 'text', text: toPrompt(input) }, ...files],
       metadata: {
         ...toMeta(trace, hop),
         ...toMandateMeta(context),

@@ -16,8 +16,8 @@ import { NOBODY_READS } from '../http/http-client.ts';
 import { JsonRequests } from '../http/json-requests.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
-import { type AgentZeroLane, ClientLane } from './lane.ts';
-import { badAnswer, chatFailure, chatOf, messageOf } from './translate.ts';
+import { toPrompt } from '../upstream/prompt-text.ts';
+import { type AgentZeroLane, badAnswer, ClientLane, chatFailure, chatOf } from './lane.ts';
 
 const LOG_LENGTH = 100;
 /** Of versions 1 and later, then of those before. */
@@ -125,7 +125,7 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
       return { filename: name, base64 };
     });
     return {
-      message: messageOf(input),
+      message: toPrompt(input),
       ...(attachments.length > 0 && { attachments }),
       ...(project !== undefined && { project_name: project }),
       ...(profile !== undefined && { agent_profile: profile }),

@@ -14,10 +14,8 @@ import type { HttpClient } from '../http/http-client.ts';
 import { JsonRequests } from '../http/json-requests.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
-import type { AgentZeroLane } from './lane.ts';
-import { ClientLane } from './lane.ts';
+import { type AgentZeroLane, badAnswer, ClientLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
-import { badAnswer } from './translate.ts';
 
 export class RfcLane extends ClientLane implements AgentZeroLane {
   readonly #password: string;

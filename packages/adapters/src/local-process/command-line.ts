@@ -9,7 +9,6 @@ import {
   type EventBody,
   FabricError,
   formatChain,
-  readTask,
   toFields,
   toTraceparent,
 } from '@starloom/core';
@@ -18,7 +17,7 @@ import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
 import type { ProcessPool } from '../upstream/process-pool.ts';
 import { startProgram } from '../upstream/program.ts';
-import { toContextText } from '../upstream/prompt-text.ts';
+import { toPrompt } from '../upstream/prompt-text.ts';
 import type { Program } from './agent-process.ts';
 import { type CommandLineReader, PRESETS, type PresetName } from './presets.ts';
 import { isSessionId } from './readers.ts';
@@ -39,7 +38,7 @@ export async function* runCommandLine(options: CommandLineOptions): AsyncGenerat
   let isSent = false;
   try {
     assertWanted(pool.closing);
-    const prompt = toPrompt(options.envelope.input);
+    const prompt = promptOf(options.envelope.input);
     const child = await start(options);
     isSent = true;
     yield* read(child, prompt, options);
@@ -124,11 +123,9 @@ async function finish(
   return { type: 'final', data: { answer: reader.answer } };
 }
 
-function toPrompt(input: Envelope['input']): string {
+function promptOf(input: Envelope['input']): string {
   if (input.attachments.length > 0) throw failure('attachments_unsupported');
-  const { text, rest } = readTask(input);
-  const parts = [text, ...(Object.keys(rest).length > 0 ? [toContextText(rest)] : [])];
-  const prompt = parts.filter((part) => part !== '').join('\n\n');
+  const prompt = toPrompt(input);
   if (prompt !== '') return prompt;
   throw failure('empty_prompt');
 }

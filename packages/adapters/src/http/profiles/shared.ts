@@ -10,13 +10,13 @@ import {
   type EventBody,
   exceedsDepth,
   type FabricError,
-  readTask,
   TASK_SCHEMA,
   toFields,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { describeManifest } from '../../upstream/endpoint.ts';
+import { toPrompt } from '../../upstream/prompt-text.ts';
 import { HttpProfile } from '../profile.ts';
 
 /** What an agent that is talked to offers where its manifest names no capabilities. */
@@ -58,14 +58,12 @@ interface InputParts {
 
 /** What the caller gave, for an agent that reads one message; files that are texts join the text. */
 export function toInputParts(input: Envelope['input']): InputParts {
-  const { text, rest } = readTask(input);
-  const more = Object.keys(rest).length === 0 ? [] : [JSON.stringify(rest)];
   const isText = (file: Attachment) => file.text !== undefined;
   const texts = input.attachments.filter(isText).map(({ name, text: content = '' }) => {
     return name === undefined ? content : `${name}:\n${content}`;
   });
   return {
-    text: [text, ...more, ...texts].filter((each) => each !== '').join('\n\n'),
+    text: [toPrompt(input), ...texts].filter((each) => each !== '').join('\n\n'),
     files: input.attachments.filter((file) => !isText(file)),
   };
 }
