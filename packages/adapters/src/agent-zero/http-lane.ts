@@ -12,8 +12,8 @@ import {
 } from '@starloom/core';
 import { cleanText, settlesWithin } from '@starloom/wire';
 import { z } from 'zod';
-import { NOBODY_READS } from '../http/http-client.ts';
 import { JsonRequests } from '../http/json-requests.ts';
+import { NOBODY_READS } from '../http/readers.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
 import { toPrompt } from '../upstream/prompt-text.ts';

@@ -23,7 +23,7 @@ import { AgUiProfile } from './profiles/ag-ui.ts';
 import { LangGraphProfile } from './profiles/langgraph.ts';
 import { OpenAiChatProfile } from './profiles/openai-chat.ts';
 import { OpenAiResponsesProfile } from './profiles/openai-responses.ts';
-import { createReader } from './readers.ts';
+import { readEvents } from './readers.ts';
 import { parseTarget } from './target.ts';
 import { TemplateProfile } from './template/profile.ts';
 
@@ -112,6 +112,6 @@ class EnvelopeProfile extends HttpProfile {
 
   call({ envelope: body, requests }: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
     const { path } = this.client.target;
-    return requests.exchange<EventBody>({ method: 'POST', path, body }, createReader);
+    return requests.exchange<EventBody>({ method: 'POST', path, body }, readEvents);
   }
 }

@@ -1,18 +1,11 @@
 // Answers of protocols that speak JSON over HTTP: one document, or a stream with a document in each
 // event. What the documents mean is for the protocol to say.
 
-import {
-  type CallContext,
-  callHeaders,
-  type Envelope,
-  type EventBody,
-  FabricError,
-} from '@starloom/core';
-import { deadlineSignal, type HttpHead } from '@starloom/wire';
+import { type CallContext, callHeaders, type Envelope, FabricError } from '@starloom/core';
+import { deadlineSignal, type HttpAnswer, type HttpHead } from '@starloom/wire';
 import type { CallNames } from '../upstream/call.ts';
 import type { ExchangeContext, HttpClient, HttpRequest } from './http-client.ts';
-import type { AnswerReader, ReaderContext } from './readers.ts';
-import { readAnswer } from './readers.ts';
+import { type AnswerReader, type ReaderContext, readAnswer } from './readers.ts';
 import { parseJson } from './translate.ts';
 
 export type JsonValue =
@@ -22,7 +15,7 @@ export type JsonValue =
   /** The document, or `undefined` at the end of a stream; `done` when the stream said so itself. */
   | { readonly type: 'final'; readonly value: unknown; readonly done?: true };
 
-interface RequestsOptions extends Omit<ExchangeContext<EventBody>, 'readerFor'> {
+interface RequestsOptions extends Omit<ExchangeContext<JsonValue>, 'read'> {
   /** Of every request. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -69,14 +62,14 @@ export class JsonRequests {
     return new JsonRequests(this.client, { ...this.#options, signal });
   }
 
-  /** Sends one request; the items are what `readerFor` makes of the answer. */
+  /** Sends one request; the items are what `read` makes of the answer. */
   exchange<Item extends { readonly type: string }>(
     request: HttpRequest,
-    readerFor: ExchangeContext<Item>['readerFor'],
+    read: AnswerReader<Item>,
   ): AsyncGenerator<Item, void, undefined> {
     const { headers, ...context } = this.#options;
     const all = { ...request, headers: { ...request.headers, ...headers } };
-    return this.client.exchange<Item>(all, { ...context, readerFor });
+    return this.client.exchange<Item>(all, { ...context, read });
   }
 
   /** The values of one answer as they come. */
@@ -85,8 +78,8 @@ export class JsonRequests {
     forms: AnswerForms = {},
   ): AsyncGenerator<JsonValue, void, undefined> {
     const accept = [...(forms.lines ? LINE_TYPES : []), ...(forms.texts ? TEXT_TYPES : [])];
-    return this.exchange<JsonValue>({ ...request, accept }, (head, reader) =>
-      readValues(head, reader, forms),
+    return this.exchange<JsonValue>({ ...request, accept }, (answer, context) =>
+      readValues(answer, context, forms),
     );
   }
 
@@ -109,25 +102,23 @@ export class JsonRequests {
   }
 }
 
-function readValues(
-  head: HttpHead,
-  context: ReaderContext<JsonValue>,
+async function* readValues(
+  answer: HttpAnswer,
+  context: ReaderContext,
   { done, lines, texts }: AnswerForms,
-): AnswerReader {
-  if (head.status < 300) context.emit({ type: 'head', head });
-  const emit = (data: string, event?: string) => {
-    if (data === done) return context.emit({ type: 'final', value: undefined, done: true });
-    const value = parseJson(data);
-    context.emit({ type: 'value', value, ...(event !== undefined && { event }) });
+): AsyncGenerator<JsonValue, void, undefined> {
+  const head = await answer.head;
+  if (head.status < 300) yield { type: 'head', head };
+  const take = (data: string, event?: string): JsonValue[] => {
+    if (data === done) return [{ type: 'final', value: undefined, done: true }];
+    return [{ type: 'value', value: parseJson(data), ...(event !== undefined && { event }) }];
   };
-  return readAnswer(head, context, {
-    json: (value) => context.emit({ type: 'final', value }),
-    event: ({ data, event }) => emit(data, event),
-    onEnd: () => context.emit({ type: 'final', value: undefined }),
-    ...(lines && { line: (text: string) => emit(text) }),
-    ...(texts && {
-      text: (text: string) =>
-        context.emit({ type: 'final', value: text === '' ? undefined : text }),
-    }),
+  const end = (value?: unknown): JsonValue[] => [{ type: 'final', value }];
+  yield* readAnswer<JsonValue>(answer, context, {
+    json: end,
+    event: ({ data, event }) => take(data, event),
+    onEnd: end,
+    ...(lines && { line: (text: string) => take(text) }),
+    ...(texts && { text: (text: string) => end(text === '' ? undefined : text) }),
   });
 }
