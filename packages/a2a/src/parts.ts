@@ -19,16 +19,15 @@ export function dataPart(data: unknown): Part {
   };
 }
 
-/** Bytes in base64, or where they are. */
-function filePart(
-  file: { readonly data: string } | { readonly uri: string },
-  mediaType: string,
-  filename = '',
-): Part {
+type FileContent = Pick<ArtifactData, 'text' | 'data' | 'uri'>;
+
+/** A file as text, as bytes in base64, or where it is. */
+export function filePart({ text, data, uri }: FileContent, mediaType: string, filename = ''): Part {
+  if (text !== undefined) return { ...textPart(text, mediaType), filename };
   const content =
-    'data' in file
-      ? { $case: 'raw' as const, value: Buffer.from(file.data, 'base64') }
-      : { $case: 'url' as const, value: file.uri };
+    data === undefined
+      ? { $case: 'url' as const, value: uri ?? '' }
+      : { $case: 'raw' as const, value: Buffer.from(data, 'base64') };
   return { content, mediaType, filename, metadata: undefined };
 }
 
@@ -65,8 +64,10 @@ type Block = Readonly<Record<string, unknown>>;
 
 /** One piece, or all of it. JSON that is whole is a data part. */
 export function fromArtifact(artifact: ArtifactData | FoldedArtifact): Artifact {
-  const { id, name = '', media_type } = artifact;
-  return toArtifact(id, name, [partOf(artifact, media_type, name)]);
+  const { id, name = '', media_type, text, data } = artifact;
+  const json = isJson(media_type) ? parseJson(text ?? decodeText(data)) : undefined;
+  const part = json === undefined ? filePart(artifact, media_type, name) : dataPart(json);
+  return toArtifact(id, name, [part]);
 }
 
 /** The answer of an agent; `undefined` when it said nothing. */
@@ -84,18 +85,6 @@ export function toAnswer(result: CallResult): Artifact | undefined {
 /** A piece of the answer while it is being said. */
 export function toAnswerPiece(text: string): Artifact {
   return toArtifact(ANSWER, 'answer', [textPart(text)]);
-}
-
-function partOf(
-  { text, data, uri }: Omit<ArtifactData, 'append' | 'last'>,
-  mediaType: string,
-  filename: string,
-): Part {
-  const json = isJson(mediaType) ? parseJson(text ?? decodeText(data)) : undefined;
-  if (json !== undefined) return dataPart(json);
-  if (text !== undefined) return { ...textPart(text, mediaType), filename };
-  if (data !== undefined) return filePart({ data }, mediaType, filename);
-  return filePart({ uri: uri ?? '' }, mediaType, filename);
 }
 
 /** The blocks of an MCP result that are no text; its text is the answer. */
@@ -116,7 +105,7 @@ function partOfResource(resource: unknown): Part | [] {
   const { text, blob, mimeType, uri } = resource as Block;
   const mediaType = typeof mimeType === 'string' ? mimeType : '';
   const filename = typeof uri === 'string' ? uri : '';
-  if (typeof text === 'string') return { ...textPart(text, mediaType), filename };
+  if (typeof text === 'string') return filePart({ text }, mediaType, filename);
   return typeof blob === 'string' ? filePart({ data: blob }, mediaType, filename) : [];
 }
 

@@ -1,79 +1,61 @@
-import { reasonTable } from '@starloom/core';
+import { reasonTable, rowsOf } from '@starloom/core';
 
 const SEE_UPSTREAM = 'see details.upstream';
 const SEE_AGENT_LOG = 'see the log of the agent';
 const CHECK_CARD_URI = 'set the address of the agent, or of its card';
-const NOT_SENT = { sent: false } as const;
+const UNSENT = { sent: false };
 
 /** The agent did something wrong. */
-function fault<const Message extends string, const Fix extends string>(message: Message, fix: Fix) {
-  return { code: 'UPSTREAM_ERROR', message, fix } as const;
-}
-
-function offline<const Message extends string, const Fix extends string>(
-  message: Message,
-  fix: Fix,
-) {
-  return { code: 'AGENT_OFFLINE', message, fix } as const;
-}
-
-function unsupported<const Message extends string>(message: Message) {
-  return { code: 'CAPABILITY_NOT_FOUND', message, fix: SEE_UPSTREAM } as const;
-}
+const fault = rowsOf('UPSTREAM_ERROR');
+const offline = rowsOf('AGENT_OFFLINE');
+const unreachable = rowsOf('AGENT_OFFLINE', UNSENT);
+/** The call cannot be sent as it is. */
+const refusal = rowsOf('BAD_INPUT', UNSENT);
+const badInput = rowsOf('BAD_INPUT');
+const unknown = rowsOf('CAPABILITY_NOT_FOUND', UNSENT);
+const unsupported = rowsOf('CAPABILITY_NOT_FOUND');
+const overloaded = rowsOf('OVERLOADED');
 
 export const failure = reasonTable({
   // What a client of an agent meets.
-  'bad_options/origin': {
-    code: 'BAD_INPUT',
-    message: 'An entry of "origins" is no origin',
-    fix: 'write https://host, http://host:port, grpc://host:port or grpcs://host:port',
-  },
+  'bad_options/origin': badInput(
+    'An entry of "origins" is no origin',
+    'write https://host, http://host:port, grpc://host:port or grpcs://host:port',
+  ),
   card_points_elsewhere: {
     code: 'POLICY_DENIED',
     message: 'The agent card points to another origin',
     fix: 'name the origin in "origins" of the agent, or the right address in its "url"',
-    details: NOT_SENT,
+    details: UNSENT,
   },
   card_signature: {
     code: 'AUTH_DENIED',
     message: 'The agent card is not signed with a pinned key',
     fix: 'let the agent sign its card, or correct "card_keys" of the agent',
-    details: NOT_SENT,
+    details: UNSENT,
   },
-  empty_message: {
-    code: 'BAD_INPUT',
-    message: 'The call has nothing to say to the agent',
-    fix: 'give a task, arguments or attachments',
-    details: NOT_SENT,
-  },
-  unknown_capability: {
-    code: 'CAPABILITY_NOT_FOUND',
-    message: 'No capability "{capability}"',
-    fix: 'call a skill of the agent card',
-    details: NOT_SENT,
-  },
-  no_interface: {
-    code: 'CAPABILITY_NOT_FOUND',
-    message: 'The agent card names no interface that is spoken here',
-    fix: 'let the agent serve A2A 1.0 or 0.3 over JSON-RPC, REST or gRPC',
-    details: NOT_SENT,
-  },
+  empty_message: refusal(
+    'The call has nothing to say to the agent',
+    'give a task, arguments or attachments',
+  ),
+  unknown_capability: unknown('No capability "{capability}"', 'call a skill of the agent card'),
+  no_interface: unknown(
+    'The agent card names no interface that is spoken here',
+    'let the agent serve A2A 1.0 or 0.3 over JSON-RPC, REST or gRPC',
+  ),
   closed: offline('The connection to the agent is closed', 'open one again'),
   connection_lost: offline('The agent stopped answering', SEE_AGENT_LOG),
-  unreachable: {
-    ...offline('The agent cannot be reached', 'start the agent, or correct its address'),
-    details: NOT_SENT,
-  },
-  unknown_host: {
-    ...offline('The agent cannot be reached', 'check the address in the agent card'),
-    details: NOT_SENT,
-  },
+  unreachable: unreachable(
+    'The agent cannot be reached',
+    'start the agent, or correct its address',
+  ),
+  unknown_host: unreachable('The agent cannot be reached', 'check the address in the agent card'),
   bad_answer: fault('The answer of the agent is malformed', SEE_AGENT_LOG),
   'bad_answer/a2a': fault('The agent does not answer as A2A says: {problem}', SEE_AGENT_LOG),
   bad_card: fault('The agent has no valid agent card at this address', CHECK_CARD_URI),
   no_card: {
     ...fault('The agent has no agent card at this address', CHECK_CARD_URI),
-    details: NOT_SENT,
+    details: UNSENT,
   },
   invalid_json: fault('The agent sent text that is not JSON', 'let the agent answer in JSON'),
   invalid_utf8: fault('The agent sent bytes that are not UTF-8', 'let the agent answer in UTF-8'),
@@ -89,16 +71,18 @@ export const failure = reasonTable({
   ),
   task_lost: fault('The agent lost the task', SEE_UPSTREAM),
   'tool_error/ended': fault('The task of the agent ended as {state}', SEE_UPSTREAM),
-  unknown_task: {
-    code: 'BAD_INPUT',
-    message: 'The agent does not know the task any more',
-    fix: 'make the call again',
-  },
+  unknown_task: badInput('The agent does not know the task any more', 'make the call again'),
   wrong_task: fault('The agent answered with another task', SEE_AGENT_LOG),
-  'content_type/unsupported': unsupported('The agent does not take this type of content'),
-  extension_required: unsupported('The agent needs an extension that is not supported'),
-  unsupported: unsupported('The agent does not support this operation'),
-  unsupported_version: unsupported('The agent does not support this version of A2A'),
+  'content_type/unsupported': unsupported(
+    'The agent does not take this type of content',
+    SEE_UPSTREAM,
+  ),
+  extension_required: unsupported(
+    'The agent needs an extension that is not supported',
+    SEE_UPSTREAM,
+  ),
+  unsupported: unsupported('The agent does not support this operation', SEE_UPSTREAM),
+  unsupported_version: unsupported('The agent does not support this version of A2A', SEE_UPSTREAM),
   input_required: {
     code: 'INPUT_REQUIRED',
     message: 'The agent asks, and the caller cannot be asked',
@@ -111,21 +95,13 @@ export const failure = reasonTable({
     message: 'The body is empty',
     details: { rpc_code: -32_700 },
   },
-  data_part: {
-    code: 'BAD_INPUT',
-    message: 'A data part must be an object',
-    fix: 'send the arguments as one JSON object',
-  },
-  bad_url: { code: 'BAD_INPUT', message: 'The url of a part is not a URL' },
-  webhook: {
-    code: 'BAD_INPUT',
-    message: 'The configuration of the webhook is too long',
-    fix: 'use a shorter url, token and id',
-  },
-  too_many_webhooks: { code: 'OVERLOADED', message: 'There are too many tasks with webhooks' },
-  'too_many_webhooks/task': {
-    code: 'OVERLOADED',
-    message: 'A task has at most {limit} webhooks',
-  },
-  engine_busy: { code: 'OVERLOADED', message: 'The task changes too fast', fix: 'Try again' },
+  data_part: badInput('A data part must be an object', 'send the arguments as one JSON object'),
+  bad_url: badInput('The url of a part is not a URL'),
+  webhook: badInput(
+    'The configuration of the webhook is too long',
+    'use a shorter url, token and id',
+  ),
+  too_many_webhooks: overloaded('There are too many tasks with webhooks'),
+  'too_many_webhooks/task': overloaded('A task has at most {limit} webhooks'),
+  engine_busy: overloaded('The task changes too fast', 'Try again'),
 });

@@ -1,4 +1,4 @@
-import { reasonTable } from '@starloom/core';
+import { reasonTable, rowsOf } from '@starloom/core';
 
 const SEE_UPSTREAM = 'see details.upstream';
 const SEE_AGENT_LOG = 'see the log of the agent';
@@ -6,48 +6,21 @@ const SEE_STDERR = 'see what the agent wrote to stderr';
 const CALL_AGAIN = 'make the call again';
 const WITHOUT_CONVERSATION = 'call without conversation_id';
 
+const UNSENT = { sent: false };
+
 /** The agent did something wrong. */
-function fault<const Message extends string, const Fix extends string>(message: Message, fix: Fix) {
-  return { code: 'UPSTREAM_ERROR', message, fix } as const;
-}
-
+const fault = rowsOf('UPSTREAM_ERROR');
 /** The agent, or what leads to it, is set up wrong. */
-function setup<const Message extends string, const Fix extends string>(message: Message, fix: Fix) {
-  return { code: 'BAD_INPUT', message, fix } as const;
-}
-
+const setup = rowsOf('BAD_INPUT');
 /** The call cannot be sent as it is. */
-function refusal<const Message extends string, const Fix extends string>(
-  message: Message,
-  fix: Fix,
-) {
-  return { code: 'BAD_INPUT', message, fix, details: { sent: false } } as const;
-}
-
-function offline<const Message extends string, const Fix extends string>(
-  message: Message,
-  fix: Fix,
-) {
-  return { code: 'AGENT_OFFLINE', message, fix } as const;
-}
-
-function unknown<const Message extends string, const Fix extends string>(
-  message: Message,
-  fix: Fix,
-) {
-  return { code: 'CAPABILITY_NOT_FOUND', message, fix, details: { sent: false } } as const;
-}
-
-function unsupported<const Message extends string>(message: Message) {
-  return { code: 'CAPABILITY_NOT_FOUND', message, fix: SEE_UPSTREAM } as const;
-}
-
-function denied<const Message extends string, const Fix extends string>(
-  message: Message,
-  fix: Fix,
-) {
-  return { code: 'POLICY_DENIED', message, fix, details: { sent: false } } as const;
-}
+const refusal = rowsOf('BAD_INPUT', UNSENT);
+const offline = rowsOf('AGENT_OFFLINE');
+const unstarted = rowsOf('AGENT_OFFLINE', UNSENT);
+const unknown = rowsOf('CAPABILITY_NOT_FOUND', UNSENT);
+const unserved = rowsOf('CAPABILITY_NOT_FOUND');
+const unisolated = rowsOf('POLICY_DENIED', UNSENT);
+const denied = rowsOf('POLICY_DENIED');
+const rejected = rowsOf('AUTH_DENIED');
 
 const UNREACHABLE_SETUP = 'Agent "{agent_id}" cannot be reached as it is set up';
 const BAD_ENDPOINT = 'Agent "{agent_id}" has an endpoint that cannot be used';
@@ -60,7 +33,6 @@ export const failure = reasonTable({
     'Only bubblewrap knows writable, hidden and network',
     'leave "user" out, or these three',
   ),
-  'bad_options/no_program': setup('Agent "{agent_id}" names no program', 'set endpoint.command'),
   'bad_options/no_root': setup('Agent "{agent_id}" has a terminal and no root', 'set options.root'),
   bad_package: setup(NO_ADAPTER, 'correct its package.json, which leads to no module'),
   bad_transport: setup('An MCP agent is reached over http or stdio', 'correct endpoint.transport'),
@@ -125,68 +97,54 @@ export const failure = reasonTable({
   unknown_conversation: refusal('The agent does not know this conversation', WITHOUT_CONVERSATION),
   'unknown_conversation/chat': setup('Agent Zero no longer has this chat', WITHOUT_CONVERSATION),
 
-  backing_off: {
-    ...offline('The agent keeps dying and is not started yet', SEE_STDERR),
-    details: { sent: false },
-  },
+  backing_off: unstarted('The agent keeps dying and is not started yet', SEE_STDERR),
   closed: offline('The adapter of the agent is closed', 'open an adapter for the agent again'),
-  connection_lost: offline('The agent stopped answering', SEE_AGENT_LOG),
   input_full: {
     code: 'OVERLOADED',
     message: 'The agent does not read its input',
     fix: 'try again later',
     details: { sent: false },
   },
-  interrupted: {
-    ...offline('The process that held the conversation is not here', 'start a new conversation'),
-    details: { sent: false },
-  },
-  other_gateway: {
-    ...offline(
-      'The process that held the conversation is not here',
-      'call the gateway that began the conversation',
-    ),
-    details: { sent: false },
-  },
+  interrupted: unstarted(
+    'The process that held the conversation is not here',
+    'start a new conversation',
+  ),
+  other_gateway: unstarted(
+    'The process that held the conversation is not here',
+    'call the gateway that began the conversation',
+  ),
   process_ended: offline('The process of the agent ended', SEE_STDERR),
   start_timeout: offline(
     'The agent did not get ready in time',
     'see what it wrote to stderr, or raise start_timeout_ms',
   ),
 
-  isolation_missing: denied(
+  isolation_missing: unisolated(
     'The program must be isolated, and bubblewrap is missing',
     'install bubblewrap and allow user namespaces, or change "isolation" of the agent',
   ),
-  'isolation_missing/user': denied(
+  'isolation_missing/user': unisolated(
     'The program must run as the user "{user}", and cannot',
     'create the user and run the gateway as root, or leave options.user out',
   ),
-  agent_denied: {
-    code: 'AUTH_DENIED',
-    message: 'Agent Zero did not accept the RFC password',
-    fix: 'check RFC_PASSWORD in endpoint.env',
-  },
-  'agent_denied/login': {
-    code: 'AUTH_DENIED',
-    message: 'The agent wants a login',
-    fix: 'log in with the program of the agent, or set endpoint.env and options.auth_method',
-  },
+  agent_denied: rejected(
+    'Agent Zero did not accept the RFC password',
+    'check RFC_PASSWORD in endpoint.env',
+  ),
+  'agent_denied/login': rejected(
+    'The agent wants a login',
+    'log in with the program of the agent, or set endpoint.env and options.auth_method',
+  ),
 
   'no_interface/agent_zero': unknown(
     'Agent Zero serves no interface that is known here',
     'check endpoint.uri and X-API-KEY, and turn on MCP or A2A in the settings of the agent',
   ),
-  not_found: {
-    code: 'CAPABILITY_NOT_FOUND',
-    message: 'The agent is unknown to its server',
-    fix: 'see which agents the server lists',
-  },
-  'not_found/interface': {
-    code: 'CAPABILITY_NOT_FOUND',
-    message: 'The agent does not serve its HTTP interface',
-    fix: 'check endpoint.uri, and options.lane of the agent',
-  },
+  not_found: unserved('The agent is unknown to its server', 'see which agents the server lists'),
+  'not_found/interface': unserved(
+    'The agent does not serve its HTTP interface',
+    'check endpoint.uri, and options.lane of the agent',
+  ),
   'not_found/resource': setup('The agent does not have what the call names', SEE_UPSTREAM),
   not_listed: unknown('The function "{capability}" is not listed', 'add it to options.functions'),
   unknown_tool: unknown('The agent has no tool "{tool}"', 'see what the agent lists'),
@@ -275,7 +233,6 @@ export const failure = reasonTable({
     'The run was cancelled at the agent',
     'call again if it is still wanted',
   ),
-  unsupported: unsupported('The agent does not support this operation'),
   unknown_run: fault('The agent no longer knows the run', CALL_AGAIN),
   unsupported_result: fault('The agent answered with something other than a result', SEE_AGENT_LOG),
   wrong_run: fault('The agent answered with another run', SEE_AGENT_LOG),
@@ -297,9 +254,9 @@ export const failure = reasonTable({
     details: { sent: false },
   },
 
-  content_too_large: { code: 'POLICY_DENIED', message: 'The content is too large' },
-  no_root: { code: 'POLICY_DENIED', message: 'The manifest of the agent names no root' },
-  read_only: { code: 'POLICY_DENIED', message: 'The agent may only read files' },
-  terminal_denied: { code: 'POLICY_DENIED', message: 'The agent may not run programs here' },
-  too_many_terminals: { code: 'BAD_INPUT', message: 'Too many terminals are open' },
+  content_too_large: denied('The content is too large'),
+  no_root: denied('The manifest of the agent names no root'),
+  read_only: denied('The agent may only read files'),
+  terminal_denied: denied('The agent may not run programs here'),
+  too_many_terminals: setup('Too many terminals are open'),
 });

@@ -48,7 +48,8 @@ describe('a chat with Agent Zero', () => {
     const { adapter } = await openZero(echo, { options: { lane: 'http' } });
     const input = { task: 'sum up', arguments: { task: 'sum up', words: 10 } };
     const [last] = (await call(adapter, {}, input)).slice(-1);
-    expect(last).toMatchObject({ data: { answer: 'sum up\n\n{\n  "words": 10\n}' } });
+    const answer = 'sum up\n\nContext, as JSON:\n{"words":10}';
+    expect(last).toMatchObject({ data: { answer } });
   });
 
   it('gets files as its interface takes them', async () => {

@@ -2,8 +2,7 @@ import { silentLog } from '@starloom/core';
 import { HttpAnswer, streamTurns } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { readItems } from '../src/http/http-client.ts';
-import { createReader } from '../src/http/readers.ts';
+import { readEvents, readItems } from '../src/http/readers.ts';
 
 const LIMITS = { maxResultBytes: 1 << 20, maxStreamBytes: 1 << 24 };
 
@@ -24,8 +23,7 @@ function openExchange() {
   const answer = new HttpAnswer();
   answer.onRequestStart(controller);
   answer.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
-  const events = readItems(answer, {
-    readerFor: createReader,
+  const events = readItems(answer, readEvents, {
     limits: LIMITS,
     excerpt: String,
     signal: new AbortController().signal,

@@ -35,7 +35,10 @@ describe('[G26] Chat Completions', () => {
             {
               role: 'user',
               content: [
-                { type: 'text', text: 'look\n\n{"city":"Rome"}\n\na.txt:\ninside' },
+                {
+                  type: 'text',
+                  text: 'look\n\nContext, as JSON:\n{"city":"Rome"}\n\na.txt:\ninside',
+                },
                 { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
                 { type: 'file', file: { filename: 'b.pdf' } },
               ],

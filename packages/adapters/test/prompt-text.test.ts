@@ -4,16 +4,16 @@ import { describe, expect, it } from 'vitest';
 import { toMessage as toA2aMessage } from '../../a2a/src/client/message.ts';
 import { toPromptBlocks } from '../src/agent-client-protocol/open-turn.ts';
 import { toMessage } from '../src/agent-communication-protocol/messages.ts';
-import { messageOf } from '../src/agent-zero/translate.ts';
 import type { ProfileCall } from '../src/http/profile.ts';
 import { toInputParts } from '../src/http/profiles/shared.ts';
 import { toSources } from '../src/http/template/build-request.ts';
+import { toPrompt } from '../src/upstream/prompt-text.ts';
 
 const WAYS: Readonly<Record<string, (envelope: Envelope) => unknown>> = {
   'the HTTP profiles of models': ({ input }) => toInputParts(input),
   'editor agents': ({ input }) => toPromptBlocks(input, capabilitySchema.parse({ name: 'x' }), {}),
-  'command lines and AG-UI': ({ input }) => readTask(input),
-  'Agent Zero': ({ input }) => messageOf(input),
+  'AG-UI': ({ input }) => readTask(input),
+  'command lines and Agent Zero': ({ input }) => toPrompt(input),
   'the Agent Communication Protocol': ({ input }) => toMessage(input),
   A2A: (envelope) => toA2aMessage(envelope, 'x', {}),
   'requests by a template': (envelope) => {

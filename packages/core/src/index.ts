@@ -243,7 +243,13 @@ export {
   inputRequestSchema,
   QUESTION_MS,
 } from './questions.ts';
-export { type ReasonRow, type ReasonRows, type ReasonTable, reasonTable } from './reason-table.ts';
+export {
+  type ReasonRow,
+  type ReasonRows,
+  type ReasonTable,
+  reasonTable,
+  rowsOf,
+} from './reason-table.ts';
 export {
   type BlockReason,
   type GuardedCall,

@@ -55,6 +55,16 @@ export function reasonTable<const Rows extends ReasonRows>(rows: Rows): ReasonTa
   return Object.assign(failure, { rows });
 }
 
+/** Makes the rows of one code, such as `const fault = rowsOf('UPSTREAM_ERROR')`. */
+export function rowsOf<const Code extends ErrorCode>(code: Code, details?: ErrorDetails) {
+  return <const Message extends string, const Fix extends string>(message: Message, fix?: Fix) => ({
+    code,
+    message,
+    ...(fix !== undefined && { fix }),
+    ...(details && { details }),
+  });
+}
+
 function fill(text: string, facts: ErrorDetails): string {
   return text.replace(/\{(\w+)\}/g, (_, name: string) => String(facts[name]));
 }

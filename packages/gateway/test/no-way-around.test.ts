@@ -355,8 +355,8 @@ describe('A2A', () => {
     pattern.source
       .replace(/^\^|\$$/g, '')
       .replaceAll('\\/', '/')
-      .replace('([^/:]+)', () => world.taskId)
-      .replace('([^/]+)', 'config');
+      .replace(/\(\?<\w+>\[\^\/:\]\+\)/, () => world.taskId)
+      .replace(/\(\?<\w+>\[\^\/\]\+\)/, 'config');
 
   it('serves no path to a key that may use nothing', async () => {
     const paths = [

@@ -16,10 +16,8 @@ import {
   type Excerpt,
   jsonExcess,
   type ManagedProcess,
-  type ProcessExit,
   settlesWithin,
   spawnProcess,
-  toUpstream,
   UPSTREAM_JSON_LIMITS,
 } from '@starloom/wire';
 import {
@@ -44,9 +42,8 @@ const MAX_UNWRITTEN_BYTES = 64 * 1_048_576;
 const MAX_STRAY_BYTES = 1_048_576;
 /** Of what an agent writes to stdout before its first answer. */
 const MAX_PRINTED_LENGTH = 4_096;
-/** How long the reason for an end is waited for. */
-const EXIT_MS = 1_000;
-const STILL_RUNNING: ProcessExit = { code: null, signal: null };
+/** How long the exit of a process is waited for that takes no more input. */
+const EXIT_MS = 2_000;
 const PER_REQUEST: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/message',
@@ -167,14 +164,10 @@ export class StdioClientTransport implements AgentTransport {
   }
 
   printed(): ErrorDetails {
-    return this.#upstream(STILL_RUNNING);
-  }
-
-  #upstream(exit: ProcessExit): ErrorDetails {
     const { excerpt } = this.#options;
     const stdout = excerpt(this.#printed ?? '', 'tail');
     const stderr = excerpt(this.#process?.stderrTail() ?? '', 'tail');
-    return { ...toUpstream(exit, stderr), ...(stdout !== '' && { stdout }) };
+    return { ...(stderr !== '' && { stderr }), ...(stdout !== '' && { stdout }) };
   }
 
   async #read(child: ManagedProcess): Promise<void> {
@@ -183,21 +176,15 @@ export class StdioClientTransport implements AgentTransport {
         this.#accept(line);
         if (this.#gate.isHeld) await this.#gate.whenOpen();
       }
-      await this.#endWithReason(child);
+      if (!this.failure) {
+        const upstream = { ...(await child.lastWords(this.#options.excerpt)), ...this.printed() };
+        this.#end(failure('process_ended', { upstream }));
+      }
     } catch (error) {
       this.#end(FabricError.from(error));
     }
     const exit = await child.stop();
     this.#options.log.debug({ ...exit, pid: child.pid }, 'agent process ended');
-  }
-
-  /** Its output ended: how it exits and what it wrote last is the reason, if it comes soon. */
-  async #endWithReason(child: ManagedProcess): Promise<void> {
-    if (this.failure) return;
-    const stopped = child.stop();
-    await settlesWithin(stopped, EXIT_MS);
-    const exit = await Promise.race([child.exited, Promise.resolve(STILL_RUNNING)]);
-    this.#end(failure('process_ended', { upstream: this.#upstream(exit) }));
   }
 
   #accept(line: string): void {
@@ -300,7 +287,7 @@ export class StdioClientTransport implements AgentTransport {
     try {
       await child.write(`${JSON.stringify(sent)}\n`);
     } catch (error) {
-      await settlesWithin(this.#reading, 2 * EXIT_MS);
+      await settlesWithin(this.#reading, EXIT_MS);
       throw this.failure ?? error;
     }
   }

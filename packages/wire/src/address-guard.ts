@@ -25,8 +25,6 @@ export interface AddressGuardOptions {
    * resolves to; metadata addresses are opened only by naming them one by one.
    */
   readonly allow?: readonly string[];
-  /** `http` and `https` by default. */
-  readonly schemes?: readonly string[];
   /** In place of the system's resolver. */
   readonly resolve?: LookupFunction;
 }
@@ -52,12 +50,9 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
 export class AddressGuard {
   readonly #allowPrivate: boolean;
   readonly #allowed: AllowList;
-  readonly #schemes: ReadonlySet<string>;
   readonly #resolve: LookupFunction;
 
   constructor(options: AddressGuardOptions) {
-    const schemes = options.schemes ?? ['http', 'https'];
-    this.#schemes = new Set(schemes.map((scheme) => `${scheme.replace(/:$/, '')}:`));
     this.#allowPrivate = options.allowPrivate ?? false;
     this.#allowed = parseAllowList(options.allow ?? []);
     this.#resolve = options.resolve ?? systemLookup;
@@ -68,7 +63,7 @@ export class AddressGuard {
     const parsed = URL.parse(String(url));
     if (parsed === null) throw denied('bad_url', null);
     const { protocol, hostname: host } = parsed;
-    this.#checkScheme(protocol, host);
+    if (!/^https?:$/.test(protocol)) throw denied('scheme', host);
     if (parsed.username !== '' || parsed.password !== '') throw denied('user_info', host);
     if (host.endsWith('.') || (typeof url === 'string' && isOddlySpelled(url, parsed))) {
       throw denied('odd_spelling', host);
@@ -101,17 +96,10 @@ export class AddressGuard {
     return new Agent({
       ...rest,
       connect: (target, callback) => {
-        this.#checkScheme(target.protocol, target.hostname);
         this.#checkHost(target.hostname);
         dial(target, callback);
       },
     });
-  }
-
-  #checkScheme(protocol: string, host: string): void {
-    if (this.#schemes.has(protocol)) return;
-    const fix = `use one of ${[...this.#schemes].join(' ')}`;
-    throw failure('scheme', { host, address: null, fix });
   }
 
   /** Judges what needs no resolver; other names must wait for `lookup`. */
@@ -188,7 +176,7 @@ function refusal(host: string, text: string | undefined): FabricError {
 }
 
 function denied(
-  reason: 'bad_url' | 'user_info' | 'odd_spelling',
+  reason: 'bad_url' | 'scheme' | 'user_info' | 'odd_spelling',
   host: string | null,
 ): FabricError {
   return failure(reason, { host, address: null });

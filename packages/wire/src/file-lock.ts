@@ -6,7 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { link, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { writeFresh, writeOwnFile } from './own-file.ts';
+import { codeOf, writeFresh, writeOwnFile } from './own-file.ts';
+import { startOf } from './process-group.ts';
 import { failure } from './reasons.ts';
 
 const WAIT_MS = 10_000;
@@ -27,7 +28,7 @@ export async function withFileLock<T>(path: string, work: () => Promise<T>): Pro
 
 /** Resolves when the turn is ours. */
 async function take(lock: string, path: string): Promise<void> {
-  const text = `${process.pid} ${(await startOf(process.pid)) ?? ''}\n`;
+  const text = `${process.pid} ${startOf(process.pid) ?? ''}\n`;
   const fresh = `${lock}.${randomUUID()}`;
   const began = performance.now();
   try {
@@ -47,7 +48,7 @@ async function isTaken(lock: string, fresh: string, text: string): Promise<boole
     await link(fresh, lock);
     return true;
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
+    const code = codeOf(error) ?? '';
     if (code === 'EEXIST') return false;
     if (!NO_LINKS.has(code)) throw error;
     return await isMade(lock, text);
@@ -62,7 +63,7 @@ async function isMade(lock: string, text: string): Promise<boolean> {
     await writeFile(lock, text, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    if (codeOf(error) === 'EEXIST') return false;
     await rm(lock, { force: true });
     throw error;
   }
@@ -98,22 +99,15 @@ async function abandonedIn(lock: string): Promise<string | undefined> {
     const isOld = made !== undefined && Math.abs(Date.now() - made.mtimeMs) > EMPTY_MS;
     return isOld ? `${made.ino}` : undefined;
   }
-  return (await isRunning(Number(pid), start)) ? undefined : `${pid}-${start ?? ''}`;
+  return isRunning(Number(pid), start) ? undefined : `${pid}-${start ?? ''}`;
 }
 
-async function isRunning(pid: number, start: string | undefined): Promise<boolean> {
+function isRunning(pid: number, start: string | undefined): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+    return codeOf(error) !== 'ESRCH';
   }
-  const now = await startOf(pid);
+  const now = startOf(pid);
   return start === undefined || now === undefined || now === start;
-}
-
-/** When a process started, in the system's own count: another one with its id started later. */
-async function startOf(pid: number): Promise<string | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  // The second field, the name in parentheses, may hold anything.
-  return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19];
 }

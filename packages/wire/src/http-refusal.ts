@@ -64,15 +64,6 @@ export function toLimitHeaders({ code, details }: FabricError): Record<string, s
   };
 }
 
-export function sendRefusal(
-  response: ServerResponse,
-  thrown: unknown,
-  id: string | number | null,
-  dialect: RefusalDialect,
-): void {
-  writeRefusal(response, toRefusal(thrown, id, dialect));
-}
-
 export function writeRefusal(response: ServerResponse, { status, body, headers }: Refusal): void {
   if (response.headersSent || response.destroyed) response.destroy();
   else response.writeHead(status, headers).end(body);

@@ -41,7 +41,6 @@ export {
   createBrowserGuard,
   type Refusal,
   type RefusalDialect,
-  sendRefusal,
   toLimitHeaders,
   toRefusal,
   toRefusalHeaders,

@@ -93,8 +93,13 @@ export function releaseReserve(folder: string): boolean {
 }
 
 export function isDiskFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
+}
+
+/** The code of an error of the system or of a database, such as `ENOENT`. */
+export function codeOf(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOSPC' || code === 'EDQUOT';
+  return typeof code === 'string' ? code : undefined;
 }
 
 /** False when the disk is full. Of random bytes: a file system that compresses keeps room for them. */

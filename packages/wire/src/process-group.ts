@@ -87,6 +87,11 @@ export function groupOf(pid: number): number {
   return Number(statusOf(pid)[2]);
 }
 
+/** When a process started, in the system's own count: another one with its id started later. */
+export function startOf(pid: number): string | undefined {
+  return statusOf(pid)[19];
+}
+
 /** The program's name, in brackets, may itself hold brackets and blanks: start after the last. */
 function statusOf(pid: number): string[] {
   const text = readProcessFile(pid, 'stat');

@@ -8,6 +8,7 @@ import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { pipeline, type Readable, Transform, type Writable } from 'node:stream';
 import { FabricError } from '@starloom/core';
+import type { Excerpt } from './clean-text.ts';
 import { childEnvironment, type Environment, markEnvironment } from './environment.ts';
 import { readLines } from './lines.ts';
 import { ProcessGroup } from './process-group.ts';
@@ -38,6 +39,9 @@ export interface ProcessExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
+
+/** How long the reason for an end is waited for. */
+const EXIT_MS = 1_000;
 
 /** The agent of this process that a process with these marks runs in, the innermost one. */
 export function agentOfMarks(marks: string): string | undefined {
@@ -145,6 +149,14 @@ export class ManagedProcess implements AsyncDisposable {
     const exit = await this.#ending;
     for (const stream of [this.stdin, this.stdout, this.#stderr]) stream.destroy();
     return exit;
+  }
+
+  /** How it exits and what it wrote last, once its output ended; without the exit when that takes longer. */
+  async lastWords(excerpt: Excerpt): Promise<ReturnType<typeof toUpstream>> {
+    await settlesWithin(this.stop(), EXIT_MS);
+    const stillRunning: ProcessExit = { code: null, signal: null };
+    const exit = await Promise.race([this.exited, Promise.resolve(stillRunning)]);
+    return toUpstream(exit, excerpt(this.stderrTail(), 'tail'));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -91,10 +91,6 @@ export class SseWriter implements AsyncDisposable {
     await this.#write(messages.map(toText).join(''));
   }
 
-  async comment(text = ''): Promise<void> {
-    await this.#write(`: ${singleLine('comment', text)}\n\n`);
-  }
-
   /** Ends the stream; a reader that does not take the rest within `stallMs` is cut off. */
   async close(): Promise<void> {
     this.#keepAlive?.unlink();

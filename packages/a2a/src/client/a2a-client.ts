@@ -76,10 +76,7 @@ export class A2aClient implements Adapter {
         skill,
         accepts: accepts ?? [],
         excerpt: this.#excerpt,
-        maxStreamBytes: options.max_stream_bytes,
-        pollIntervalMs: options.poll_interval_ms,
-        push: options.push,
-        idleMs: options.idle_ms,
+        options,
         afterwards: (work) => this.#await(work),
       });
       this.#runs.add(run);

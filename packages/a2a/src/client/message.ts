@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { type Message, type Part, Role, type SendMessageRequest } from '@a2a-js/sdk';
-import { type Attachment, type Envelope, type Fields, readTask, toMeta } from '@starloom/core';
+import { type Envelope, type Fields, readTask, toMeta } from '@starloom/core';
 import { META_BUDGET, META_SKILL } from '../names.ts';
-import { dataPart, textPart } from '../parts.ts';
+import { dataPart, filePart, textPart } from '../parts.ts';
 import { failure } from '../reasons.ts';
 
 export interface MessagePlace {
@@ -65,15 +65,8 @@ function toParts(input: Envelope['input']): Part[] {
   const parts = [
     ...(text === '' ? [] : [textPart(text)]),
     ...(Object.keys(rest).length === 0 ? [] : [dataPart(rest)]),
-    ...input.attachments.map(toFilePart),
+    ...input.attachments.map((file) => filePart(file, file.media_type, file.name)),
   ];
   if (parts.length > 0) return parts;
   throw failure('empty_message');
-}
-
-function toFilePart({ name = '', media_type, text, data, uri }: Attachment): Part {
-  const about = { metadata: undefined, filename: name, mediaType: media_type };
-  if (text !== undefined) return { content: { $case: 'text', value: text }, ...about };
-  if (uri !== undefined) return { content: { $case: 'url', value: uri }, ...about };
-  return { content: { $case: 'raw', value: Buffer.from(data ?? '', 'base64') }, ...about };
 }

@@ -29,6 +29,7 @@ import {
   toFailure,
 } from './failure.ts';
 import { type MessagePlace, toMessage, toRequest } from './message.ts';
+import type { A2aOptions } from './options.ts';
 import { parseHandle, type TaskHandle, toAnswerParts, toQuestions } from './questions.ts';
 import { TaskFold, toOutcome } from './task-fold.ts';
 import { TaskWatch } from './task-watch.ts';
@@ -41,12 +42,7 @@ interface TaskRunOptions {
   readonly excerpt: Excerpt;
   /** Media types of answers; empty: any. */
   readonly accepts: readonly string[];
-  readonly maxStreamBytes: number;
-  readonly pollIntervalMs: number;
-  /** May the agent notify us of the task? */
-  readonly push: boolean;
-  /** So long may a request for a known task be silent before it counts as lost. */
-  readonly idleMs: number;
+  readonly options: A2aOptions;
   /** Work that outlives the call; the adapter waits for it when it closes. */
   readonly afterwards: (work: Promise<unknown>) => void;
 }
@@ -80,12 +76,13 @@ export class TaskRun {
   #request = new AbortController();
 
   constructor(options: TaskRunOptions) {
-    const { connection, envelope, context, maxStreamBytes } = options;
+    const { connection, envelope, context } = options;
+    const { max_stream_bytes: maxBytes } = options.options;
     this.#options = options;
     this.#handle = parseHandle(context.handle);
     const { taskId, contextId } = this.#handle;
     const guessesAppend = connection.losesAppend;
-    this.#fold = new TaskFold({ maxBytes: maxStreamBytes, taskId, contextId, guessesAppend });
+    this.#fold = new TaskFold({ maxBytes, taskId, contextId, guessesAppend });
     this.#isReached = taskId !== undefined;
     this.#headers = callHeaders(envelope, context);
     this.#watch = new TaskWatch({ ...options, headers: this.#headers });
@@ -251,7 +248,8 @@ export class TaskRun {
 
   /** An item that is still to come when the caller leaves may name the task to cancel. */
   async #next(pending: Promise<IteratorResult<StreamResponse>>) {
-    const ms = this.#fold.taskId === undefined ? NEVER : this.#options.idleMs;
+    const { idle_ms } = this.#options.options;
+    const ms = this.#fold.taskId === undefined ? NEVER : idle_ms;
     using idle = deadlineSignal({
       ms,
       parent: this.#signal,

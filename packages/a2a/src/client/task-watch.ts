@@ -6,14 +6,13 @@ import { type CallContext, type InboundWebhook, orAborted } from '@starloom/core
 import { deadlineSignal, type Excerpt } from '@starloom/wire';
 import type { A2aConnection, CallLine } from './connection.ts';
 import { toFailure } from './failure.ts';
+import type { A2aOptions } from './options.ts';
 
 interface TaskWatchOptions {
   readonly connection: A2aConnection;
   readonly context: CallContext;
   readonly excerpt: Excerpt;
-  readonly pollIntervalMs: number;
-  /** Whether the agent may notify us. */
-  readonly push: boolean;
+  readonly options: Pick<A2aOptions, 'poll_interval_ms' | 'push'>;
   readonly headers: CallLine['headers'];
 }
 
@@ -41,14 +40,14 @@ export class TaskWatch {
 
   constructor(options: TaskWatchOptions) {
     this.#options = options;
-    this.#longestMs = options.pollIntervalMs;
+    this.#longestMs = options.options.poll_interval_ms;
   }
 
   /** Resolves when the task is to be read again; rejects with the reason of the signal. */
   async next(taskId: string, hadNews: boolean, signal: AbortSignal): Promise<void> {
     this.#reads += 1;
     const isMissed = hadNews && !this.#wasNoticed && !this.#isNoticed;
-    if (this.#hook && isMissed) this.#longestMs = this.#options.pollIntervalMs;
+    if (this.#hook && isMissed) this.#longestMs = this.#options.options.poll_interval_ms;
     const isNew = this.#reads === READS_BEFORE_WEBHOOK && (await this.#register(taskId, signal));
     // What happened before the agent knew of the webhook is not notified: the task is read at once.
     if (!isNew) await this.#wait(signal);
@@ -85,8 +84,8 @@ export class TaskWatch {
   }
 
   async #register(taskId: string, signal: AbortSignal): Promise<boolean> {
-    const { connection, context, push, headers, excerpt } = this.#options;
-    if (!push || !connection.card.push) return false;
+    const { connection, context, options, headers, excerpt } = this.#options;
+    if (!options.push || !connection.card.push) return false;
     const hook = context.openWebhook?.(() => {
       this.#isNoticed = true;
       this.#wake();

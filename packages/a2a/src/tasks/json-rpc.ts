@@ -9,7 +9,7 @@ import { failure } from '../reasons.ts';
 import type { A2aFace } from './face.ts';
 import { type A2aExchange, a2aError, respond, respondStream, toRpcError } from './respond.ts';
 
-interface RpcResponse {
+export interface RpcResponse {
   readonly jsonrpc: string;
   readonly id: string | number | null;
   readonly result?: unknown;
@@ -87,11 +87,15 @@ function withFailure(answered: RpcResponse, { failure }: A2aFace, trace: Trace):
   if (failure) return { ...answered, error: toRpcError(failure, trace) };
   const { code } = error as { readonly code?: unknown };
   if (code !== INTERNAL_ERROR) return answered;
-  const unread = a2aError('INVALID_PARAMS', 'The parameters cannot be read');
-  return { ...answered, error: toRpcError(unread, trace) };
+  return { ...answered, error: toRpcError(unreadable(), trace) };
 }
 
-function isStream(answered: unknown): answered is AsyncGenerator<unknown, void> {
+/** For parameters that the SDK cannot read. */
+export function unreadable(): FabricError {
+  return a2aError('INVALID_PARAMS', 'The parameters cannot be read');
+}
+
+export function isStream(answered: unknown): answered is AsyncGenerator<unknown, void> {
   return typeof answered === 'object' && answered !== null && Symbol.asyncIterator in answered;
 }
 

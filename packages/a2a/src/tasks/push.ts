@@ -99,10 +99,8 @@ export class PushNotifications {
   /** Nothing when another gateway follows the task already. */
   async #follow(job: Job, from: Pick<PushDue, 'after'>, was?: PushDue): Promise<void> {
     if (this.#isClosed || this.#followed.has(job.id)) return;
-    const { jobs, log, clock, retryMs } = this.#options;
-    const posts = this.#posts;
-    const options = { jobs, log, clock, retryMs, posts, by: this.#id, hooksOf };
-    const follower = new PushFollower(job, options);
+    const shared = { ...this.#options, posts: this.#posts, by: this.#id };
+    const follower = new PushFollower(job, shared);
     this.#followed.set(job.id, follower);
     const done = () => void this.#followed.delete(job.id);
     void follower.done.then(done);
@@ -129,15 +127,10 @@ function hooksOf({ notes }: Job): readonly StoredHook[] {
 // gateway that ends or dies is followed by another, which posts nothing twice but what was under way.
 // The id of a webhook request is the same each time, so that receivers know repetitions.
 
-interface PushFollowerOptions {
-  readonly jobs: Pick<TaskJobs, 'engine'>;
-  readonly log: Log;
-  readonly clock: Clock;
+interface PushFollowerOptions extends PushNotificationsOptions {
   readonly posts: SignedPosts;
-  readonly retryMs?: number | undefined;
   /** The gateway. */
   readonly by: string;
-  readonly hooksOf: (job: Job) => readonly StoredHook[];
 }
 
 /** As it is kept with the job. */
@@ -253,8 +246,7 @@ class PushFollower {
 
   /** To all webhooks that the task has now. */
   async #post(update: StreamResponse, number: string): Promise<void> {
-    const { jobs, hooksOf } = this.#options;
-    const job = await jobs.engine.get(this.#job.id);
+    const job = await this.#options.jobs.engine.get(this.#job.id);
     const hooks = job === undefined ? [] : hooksOf(job);
     await Promise.all(hooks.map((hook) => this.#deliver(hook, update, number)));
   }

@@ -15,17 +15,15 @@ import {
   FabricError,
   findCapability,
   type Health,
-  type Log,
   type Manifest,
   orAborted,
   systemClock,
 } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
-import { assertCallable, closedError } from '../upstream/call.ts';
+import { assertCallable } from '../upstream/call.ts';
 import { agentExcerpt } from '../upstream/endpoint.ts';
 import { describeIsolation } from '../upstream/isolation.ts';
-import { programHealth } from '../upstream/program.ts';
-import { SharedProcess } from '../upstream/shared-process.ts';
+import { ProcessPool } from '../upstream/process-pool.ts';
 import { AgentClientConnection } from './agent-connection.ts';
 import { type OpenTurn, openTurn } from './open-turn.ts';
 import { parseHandle, type SessionHandle } from './sessions.ts';
@@ -60,58 +58,44 @@ class AgentClientProtocolAdapter implements Adapter {
   readonly #isDeclared: boolean;
   readonly #settings: Settings;
   readonly #excerpt: Excerpt;
-  readonly #log: Log;
-  readonly #pool: ProcessPool;
-  readonly #alive = new Set<AgentClientConnection>();
-  #closed = false;
+  readonly #pool: ProcessPool<AgentClientConnection>;
 
-  constructor({ manifest, log, clock = systemClock }: AgentClientProtocolAdapterOptions) {
+  constructor(opened: AgentClientProtocolAdapterOptions) {
+    const { manifest, clock = systemClock } = opened;
     const capabilities = manifest.capabilities ?? [capabilitySchema.parse(PROMPT)];
+    const settings = parseSettings(manifest);
+    const excerpt = agentExcerpt(manifest);
+    const log = opened.log.child({ agent_id: manifest.agent_id });
     this.#manifest = { ...manifest, capabilities };
     this.#isDeclared = manifest.capabilities !== undefined;
-    this.#settings = parseSettings(manifest);
-    this.#excerpt = agentExcerpt(manifest);
-    this.#log = log.child({ agent_id: manifest.agent_id });
-    const { processes } = this.#settings.options;
-    this.#pool = new ProcessPool(() => this.#start(), processes, clock);
-  }
-
-  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
-    const { signal } = context;
-    assertWanted(signal);
-    const { turn, leave } = await this.#open(envelope, context);
-    const onAbort = () => {
-      turn.events.abort(FabricError.from(signal.reason));
-      leave();
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      assertWanted(signal);
-      yield* turn.events;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      leave();
-    }
-  }
-
-  async health({ log }: CallContext): Promise<Health> {
-    const { start, isolation } = this.#settings;
-    return programHealth({
-      start,
-      isolation,
-      isClosed: this.#closed,
-      isRunning: this.#pool.ready !== undefined,
-      isBackingOff: this.#pool.isBackingOff,
+    this.#settings = settings;
+    this.#excerpt = excerpt;
+    this.#pool = new ProcessPool({
+      manifest,
+      program: settings,
+      shared: settings.options.processes,
+      start: () => AgentClientConnection.start({ settings, excerpt, log }),
       log,
+      clock,
     });
   }
 
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    assertWanted(context.signal);
+    const { turn, leave } = await this.#open(envelope, context);
+    yield* turn.events.readUntil(context.signal, leave);
+  }
+
+  health({ log }: CallContext): Promise<Health> {
+    return this.#pool.health(log);
+  }
+
   /** Starts the agent only when the manifest does not say what it serves. */
-  async describe({ signal }: CallContext): Promise<AgentDescription> {
+  async describe(context: CallContext): Promise<AgentDescription> {
     const { agent_id, capabilities, version } = this.#manifest;
     try {
-      if (!this.#isDeclared) await this.#meet(signal);
-      const info = this.#pool.ready?.agent?.agentInfo;
+      if (!this.#isDeclared) await this.#meet(context);
+      const info = this.#pool.running.find(({ agent }) => agent)?.agent?.agentInfo;
       const title = cleanText(info?.title ?? info?.name, 200);
       const description = this.#manifest.description ?? title;
       return {
@@ -124,10 +108,8 @@ class AgentClientProtocolAdapter implements Adapter {
     }
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    const error = closedError(this.#manifest);
-    await Promise.all([...this.#alive].map((connection) => connection.stop(error)));
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 
   async #open(envelope: Envelope, context: CallContext): Promise<OpenTurn> {
@@ -137,7 +119,7 @@ class AgentClientProtocolAdapter implements Adapter {
     const excerpt = this.#excerpt;
     try {
       const handle = context.handle && parseHandle(context.handle);
-      const connection = await orAborted(this.#pool.acquire(handle), context.signal);
+      const connection = await orAborted(this.#acquire(context, handle), context.signal);
       const asked = { envelope, context, capability, names, handle, options, excerpt };
       return await openTurn(connection, asked);
     } catch (error) {
@@ -145,8 +127,15 @@ class AgentClientProtocolAdapter implements Adapter {
     }
   }
 
-  async #meet(signal: AbortSignal): Promise<void> {
-    const connection = await orAborted(this.#pool.acquire(), signal);
+  /** A conversation goes to the process that holds it; everything else to the one with the fewest calls. */
+  async #acquire({ log }: CallContext, handle?: SessionHandle): Promise<AgentClientConnection> {
+    const holder = handle && this.#pool.running.find((process) => process.holds(handle));
+    return holder ?? this.#pool.acquire(log);
+  }
+
+  async #meet(context: CallContext): Promise<void> {
+    const { signal } = context;
+    const connection = await orAborted(this.#acquire(context), signal);
     connection.enter();
     try {
       await orAborted(connection.ready, signal);
@@ -154,56 +143,4 @@ class AgentClientProtocolAdapter implements Adapter {
       connection.leave();
     }
   }
-
-  async #start(): Promise<AgentClientConnection> {
-    if (this.#closed) throw closedError(this.#manifest);
-    const connection = await AgentClientConnection.start({
-      settings: this.#settings,
-      excerpt: this.#excerpt,
-      log: this.#log,
-    });
-    this.#alive.add(connection);
-    void connection.gone.then(() => this.#alive.delete(connection));
-    if (this.#closed) await connection.stop(closedError(this.#manifest));
-    return connection;
-  }
-}
-
-/**
- * The processes of one agent. A conversation goes to the process that holds it; everything else to
- * the one with the fewest calls.
- */
-class ProcessPool {
-  readonly #slots: readonly SharedProcess<AgentClientConnection>[];
-
-  constructor(start: () => Promise<AgentClientConnection>, processes: number, clock: Clock) {
-    this.#slots = Array.from({ length: processes }, () => new SharedProcess(start, clock));
-  }
-
-  /** One that takes sessions now. */
-  get ready(): AgentClientConnection | undefined {
-    return this.#running.find(({ agent }) => agent !== undefined);
-  }
-
-  /** Whether none is started for now, because they keep dying. */
-  get isBackingOff(): boolean {
-    return this.#slots.every(({ running, backoffMs }) => !running && backoffMs > 0);
-  }
-
-  /** Rejects with AGENT_OFFLINE, nothing having been sent. */
-  async acquire(handle?: SessionHandle): Promise<AgentClientConnection> {
-    const holder = handle && this.#running.find((process) => process.holds(handle));
-    if (holder) return holder;
-    const [slot] = this.#slots.toSorted((one, other) => loadOf(one) - loadOf(other));
-    if (slot === undefined) throw new Error('a pool has at least one process');
-    return slot.acquire();
-  }
-
-  get #running(): readonly AgentClientConnection[] {
-    return this.#slots.flatMap(({ running }) => running ?? []);
-  }
-}
-
-function loadOf({ running }: SharedProcess<AgentClientConnection>): number {
-  return running?.users ?? 0;
 }

@@ -20,10 +20,9 @@ import {
   type Excerpt,
   type ManagedProcess,
   settlesWithin,
-  spawnProcess,
 } from '@starloom/wire';
 import { failure } from '../reasons.ts';
-import { isolate } from '../upstream/isolation.ts';
+import { startProgram } from '../upstream/program.ts';
 import { answerAgent, ServedFiles, Terminals } from './agent-requests.ts';
 import { toFailure } from './failure.ts';
 import {
@@ -71,9 +70,7 @@ export class AgentClientConnection {
   /** Rejects with AGENT_OFFLINE when the program cannot be started. */
   static async start(options: AgentConnectionOptions): Promise<AgentClientConnection> {
     const { settings, excerpt, log } = options;
-    const start = await isolate(settings.start, settings.isolation, log);
-    const onStderrLine = (line: string) => log.debug({ line: excerpt(line) }, 'agent stderr');
-    return new AgentClientConnection(await spawnProcess({ ...start, onStderrLine }), options);
+    return new AgentClientConnection(await startProgram(settings, excerpt, log), options);
   }
 
   private constructor(child: ManagedProcess, options: AgentConnectionOptions) {

@@ -11,13 +11,7 @@ import type {
   Stream,
 } from '@agentclientprotocol/sdk';
 import { FabricError, type Log, toFields } from '@starloom/core';
-import {
-  assertJsonLimits,
-  type Excerpt,
-  type ManagedProcess,
-  settlesWithin,
-  toUpstream,
-} from '@starloom/wire';
+import { assertJsonLimits, type Excerpt, type ManagedProcess } from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
 
@@ -32,12 +26,10 @@ interface MessageStreamOptions {
 /** Many programs greet on stdout before they speak the protocol; few do so at length. */
 const MAX_STRAY_BYTES = 1_048_576;
 const MAX_OPEN_REQUESTS = 256;
-/** How long the reason for an end is waited for. */
-const EXIT_MS = 1_000;
 
 export function openMessageStream(options: MessageStreamOptions): Stream {
   const filter = new MessageFilter(options);
-  const { child } = options;
+  const { child, excerpt } = options;
   const lines = child.lines();
   const readable = new ReadableStream<AnyMessage>(
     {
@@ -45,7 +37,7 @@ export function openMessageStream(options: MessageStreamOptions): Stream {
         try {
           for (;;) {
             const { value: line, done } = await lines.next();
-            if (done) throw await goneFailure(options);
+            if (done) throw failure('process_ended', { upstream: await child.lastWords(excerpt) });
             const message = await filter.take(line);
             if (message) return controller.enqueue(message);
           }
@@ -127,15 +119,6 @@ function parse(line: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Its output ended: how it exits and what it wrote last is the reason, if it comes soon. */
-async function goneFailure({ child, excerpt }: MessageStreamOptions): Promise<FabricError> {
-  await settlesWithin(child.stop(), EXIT_MS);
-  const stillRunning = Promise.resolve({ code: null, signal: null });
-  const exit = await Promise.race([child.exited, stillRunning]);
-  const upstream = toUpstream(exit, excerpt(child.stderrTail(), 'tail'));
-  return failure('process_ended', { upstream });
 }
 
 const MAX_ID = 1_024;

@@ -21,8 +21,9 @@ import {
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { z } from 'zod';
+import { withPairs } from '../http/encode-value.ts';
 import { HttpClient } from '../http/http-client.ts';
-import { requestJson } from '../http/json-values.ts';
+import { JsonRequests } from '../http/json-requests.ts';
 import { parseTarget } from '../http/target.ts';
 import { failure } from '../reasons.ts';
 import { assertCallable, type CallNames } from '../upstream/call.ts';
@@ -52,17 +53,11 @@ class AgentCommunicationProtocolAdapter implements Adapter {
   }
 
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
-    const { signal, log } = context;
-    assertWanted(signal);
+    assertWanted(context.signal);
     const names = this.#namesOf(envelope);
     const { mode, poll_ms } = this.#options;
     const call = new RunCall({
-      server: new RunServer(this.#client, mode, envelope, {
-        signal,
-        log,
-        names,
-        mandate: context.mandate,
-      }),
+      server: new RunServer(JsonRequests.of(this.#client, envelope, context, names), mode, context),
       newRun: { agentName: this.#agentName(envelope), input: toMessage(envelope.input) },
       context,
       excerpt: this.#client.excerpt,
@@ -81,11 +76,12 @@ class AgentCommunicationProtocolAdapter implements Adapter {
 
   async describe({ signal, log }: CallContext): Promise<AgentDescription> {
     const { agent_id } = this.#manifest;
-    const requests = { signal, log, names: { agent_id } };
+    const requests = new JsonRequests(this.#client, { signal, log, names: { agent_id } });
     const capabilities = new Map<string, Capability>();
     for (let offset = 0; offset < MAX_AGENTS; offset += PAGE) {
-      const path = withQuery(this.#client.target.pathOf('/agents'), { limit: PAGE, offset });
-      const value = await requestJson(this.#client, { method: 'GET', path }, requests);
+      const pairs = [`limit=${PAGE}`, `offset=${offset}`];
+      const path = withPairs(this.#client.target.pathOf('/agents'), pairs);
+      const value = await requests.json({ method: 'GET', path });
       const known = capabilities.size;
       const agents = agentsIn(value);
       for (const agent of agents) {
@@ -116,11 +112,6 @@ function agentsIn(value: unknown): readonly unknown[] {
   const { agents } = toFields(value);
   if (Array.isArray(agents)) return agents;
   throw failure('bad_result/agents');
-}
-
-function withQuery(path: string, query: Readonly<Record<string, number>>): string {
-  const pairs = Object.entries(query).map(([name, value]) => `${name}=${value}`);
-  return `${path}${path.includes('?') ? '&' : '?'}${pairs.join('&')}`;
 }
 
 const MAX_DESCRIPTION = 4_096;

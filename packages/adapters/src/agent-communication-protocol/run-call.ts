@@ -13,7 +13,7 @@ import {
   withoutSent,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import type { JsonValue } from '../http/json-values.ts';
+import type { JsonValue } from '../http/json-requests.ts';
 import { failure } from '../reasons.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
 import { toQuestion, toResume } from './messages.ts';

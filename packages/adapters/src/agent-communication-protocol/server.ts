@@ -1,20 +1,7 @@
 // The requests of the protocol. Run ids are checked before they stand in a path.
 
-import {
-  type CallContext,
-  callHeaders,
-  type Envelope,
-  FabricError,
-  orAborted,
-} from '@starloom/core';
-import type { HttpClient, HttpRequest } from '../http/http-client.ts';
-import {
-  aside,
-  type JsonValue,
-  type RequestContext,
-  requestJson,
-  streamJson,
-} from '../http/json-values.ts';
+import { type CallContext, FabricError, orAborted } from '@starloom/core';
+import type { JsonRequests, JsonValue } from '../http/json-requests.ts';
 import type { SentMessage } from './messages.ts';
 import type { RunMode } from './options.ts';
 import { isRunId, parseEvents, parseRun, type Run } from './protocol.ts';
@@ -27,32 +14,25 @@ export interface NewRun {
   readonly sessionId: string | undefined;
 }
 
-type RunContext = Pick<CallContext, 'signal' | 'log' | 'mandate'> & Pick<RequestContext, 'names'>;
-
 /** The server of an agent, as one call speaks to it. */
 export class RunServer {
-  readonly #client: HttpClient;
+  readonly #requests: JsonRequests;
   readonly #mode: RunMode;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #context: RequestContext;
+  readonly #context: CallContext;
 
-  constructor(
-    client: HttpClient,
-    mode: RunMode,
-    { trace, hop }: Pick<Envelope, 'trace' | 'hop'>,
-    { signal, log, names, mandate }: RunContext,
-  ) {
-    this.#client = client;
+  constructor(requests: JsonRequests, mode: RunMode, context: CallContext) {
+    this.#requests = requests;
     this.#mode = mode;
-    this.#headers = callHeaders({ trace, hop }, { mandate });
-    this.#context = { signal, log, names };
+    this.#context = context;
   }
 
   /** A run whose call is left before the run has an id is cancelled once it has. */
   async *create(run: NewRun): AsyncGenerator<JsonValue, void, undefined> {
     const { signal } = this.#context;
     const control = new AbortController();
-    const items = this.#stream('/runs', this.#toBody(run), control.signal);
+    const items = this.#requests
+      .until(control.signal)
+      .stream(this.#post('/runs', this.#toBody(run)));
     const first = items.next();
     const head = await orAborted(first, signal).catch((error: unknown) => {
       if (signal.aborted) void this.#cancelLate(first, control);
@@ -75,24 +55,22 @@ export class RunServer {
   resume(runId: string, message: SentMessage): AsyncGenerator<JsonValue, void, undefined> {
     const await_resume = { type: 'message', message };
     const body = { run_id: runId, await_resume, mode: this.#mode };
-    return this.#stream(`/runs/${runId}`, body, this.#context.signal);
+    return this.#requests.stream(this.#post(`/runs/${runId}`, body));
   }
 
   async read(runId: string): Promise<Run> {
-    return parseRun(await this.#json({ method: 'GET', ...this.#at(`/runs/${runId}`) }));
+    return parseRun(await this.#get(`/runs/${runId}`));
   }
 
   /** All events of the run so far. */
   async events(runId: string): Promise<readonly unknown[]> {
-    return parseEvents(await this.#json({ method: 'GET', ...this.#at(`/runs/${runId}/events`) }));
+    return parseEvents(await this.#get(`/runs/${runId}/events`));
   }
 
   /** For a call that is over. */
   async cancel(runId: string): Promise<void> {
-    const request = { method: 'POST', ...this.#at(`/runs/${runId}/cancel`) } as const;
-    await aside(this.#context, 'the run was not cancelled', (context) =>
-      requestJson(this.#client, request, context),
-    );
+    const request = this.#post(`/runs/${runId}/cancel`);
+    await this.#requests.late('the run was not cancelled', (late) => late.json(request));
   }
 
   async #cancelLate(
@@ -118,20 +96,15 @@ export class RunServer {
     return { agent_name: agentName, input: [input], mode: this.#mode, ...session };
   }
 
-  #stream(
-    path: string,
-    body: object,
-    signal: AbortSignal,
-  ): AsyncGenerator<JsonValue, void, undefined> {
-    const request = { method: 'POST', ...this.#at(path), body } as const;
-    return streamJson(this.#client, request, { ...this.#context, signal });
+  #get(path: string): Promise<unknown> {
+    return this.#requests.json({ method: 'GET', path: this.#at(path) });
   }
 
-  #json(request: HttpRequest): Promise<unknown> {
-    return requestJson(this.#client, request, this.#context);
+  #post(path: string, body?: object) {
+    return { method: 'POST', path: this.#at(path), body };
   }
 
-  #at(path: string) {
-    return { path: this.#client.target.pathOf(path), headers: this.#headers };
+  #at(path: string): string {
+    return this.#requests.client.target.pathOf(path);
   }
 }

@@ -6,6 +6,7 @@ import { type Citation, type EventBody, type FabricError, toFields } from '@star
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { parseOrText, readEvent } from '../upstream/read-event.ts';
+import { toUpstreamError } from '../upstream/reported-error.ts';
 import type { Message, Part, ProtocolError, Run, RunEvent } from './protocol.ts';
 
 const MAX_SAID = 16_384;
@@ -57,7 +58,7 @@ export class RunTranslator {
   *ending(run: Run): Generator<EventBody, void, undefined> {
     const { status, error } = run;
     if (status === 'failed') {
-      throw failure('tool_error/run', { upstream: toUpstream(error ?? {}, this.#excerpt) });
+      throw failure('tool_error/run', { upstream: toUpstreamError(error ?? {}, this.#excerpt) });
     }
     if (status !== 'completed') throw failure('tool_error/cancelled', { upstream: { status } });
     const output = run.output ?? [{ parts: this.#parts }];
@@ -70,12 +71,11 @@ export class RunTranslator {
     }
     const documents = parts.filter(isDocument).map(({ content }) => parseOrText(content ?? ''));
     const citations = parts.flatMap(({ metadata }) => toCitation(metadata));
-    const final = readEvent('final', {
+    yield readEvent('final', {
       answer: output.map(textOf).filter(Boolean).join('\n'),
       ...(documents.length > 0 && { data: documents.length === 1 ? documents[0] : documents }),
       ...(citations.length > 0 && { citations }),
     });
-    if (final) yield final;
   }
 
   *#fromPart(part: Part): Generator<EventBody, void, undefined> {
@@ -96,10 +96,10 @@ export class RunTranslator {
     if (typeof name !== 'string' || name === '') return;
     const open = this.#openCalls.get(name);
     const call = open ?? this.#begin(name, tool_input ?? {});
-    if (open === undefined) yield toolCall({ ...call, phase: 'start' });
+    if (open === undefined) yield readEvent('tool_call', { ...call, phase: 'start' });
     if (result === undefined || result === null) return;
     this.#openCalls.delete(name);
-    yield toolCall({ ...call, phase: 'end', result });
+    yield readEvent('tool_call', { ...call, phase: 'end', result });
   }
 
   #begin(name: string, args: unknown): OpenCall {
@@ -115,7 +115,7 @@ export class RunTranslator {
     const append = this.#artifacts.has(id);
     this.#artifacts.add(id);
     const isBytes = part.content_encoding === 'base64';
-    return artifact({
+    return readEvent('artifact', {
       id,
       name: name || null,
       media_type: content_type ?? 'text/plain',
@@ -133,17 +133,11 @@ export class RunTranslator {
 }
 
 /** The failure that an error outside of a run is: the server's, not an answer of the agent. */
-function serverFailure({ code, message }: ProtocolError, excerpt: Excerpt): FabricError {
-  const upstream = toUpstream({ code, message }, excerpt);
+function serverFailure(error: ProtocolError, excerpt: Excerpt): FabricError {
+  const { code } = error;
+  const upstream = toUpstreamError(error, excerpt);
   if (code === 'not_found') return failure('not_found', { upstream });
   return failure(code === 'invalid_input' ? 'tool_error' : 'server_error', { upstream });
-}
-
-function toUpstream({ code, message }: ProtocolError, excerpt: Excerpt) {
-  return {
-    ...(code && { code: excerpt(code) }),
-    message: message ? excerpt(message) : 'The agent gave no reason',
-  };
 }
 
 function toProgress(generic: unknown): EventBody {
@@ -185,18 +179,4 @@ function textOf({ parts }: Message): string {
 function textIn({ content, content_encoding }: Part): string {
   if (content_encoding !== 'base64') return content ?? '';
   return Buffer.from(content ?? '', 'base64').toString('utf8');
-}
-
-function toolCall(data: object): EventBody {
-  return read('tool_call', data);
-}
-
-function artifact(data: object): EventBody {
-  return read('artifact', data);
-}
-
-function read(type: 'tool_call' | 'artifact', data: object): EventBody {
-  const body = readEvent(type, data);
-  if (body) return body;
-  throw failure('bad_event', { type });
 }

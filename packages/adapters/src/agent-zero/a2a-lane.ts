@@ -6,7 +6,6 @@
 import { randomUUID } from 'node:crypto';
 import {
   type CallContext,
-  callHeaders,
   type Envelope,
   type EventBody,
   exceedsDepth,
@@ -21,13 +20,13 @@ import {
 } from '@starloom/core';
 import { z } from 'zod';
 import type { HttpClient } from '../http/http-client.ts';
-import { aside, type RequestContext, requestJson } from '../http/json-values.ts';
+import { JsonRequests } from '../http/json-requests.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
+import { toPrompt } from '../upstream/prompt-text.ts';
 import { readEvent } from '../upstream/read-event.ts';
-import { type AgentZeroLane, ClientLane } from './lane.ts';
-import { badAnswer, messageOf } from './translate.ts';
+import { type AgentZeroLane, badAnswer, ClientLane } from './lane.ts';
 
 const CANCEL_MS = 5_000;
 const CARD = '/a2a/.well-known/agent.json';
@@ -38,8 +37,8 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
     context: CallContext,
     names: CallNames,
   ): AsyncIterable<EventBody> {
-    const { signal, log } = context;
-    const requests = { signal, log, names };
+    const { signal } = context;
+    const requests = JsonRequests.of(this.client, envelope, context, names);
     let task: Task | undefined;
     try {
       task = await this.#begin(envelope, context, requests);
@@ -56,18 +55,17 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
     }
   }
 
-  async probe({ signal, log }: CallContext): Promise<void> {
+  async probe(context: CallContext): Promise<void> {
     const path = this.client.target.pathOf(CARD);
-    const requests = { signal, log, names: {} };
-    const card = toFields(await requestJson(this.client, { method: 'GET', path }, requests));
+    const card = toFields(await this.requests(context).json({ method: 'GET', path }));
     if (typeof card.protocolVersion !== 'string') throw badAnswer('no card');
   }
 
   /** The task of a call that is left meanwhile is cancelled once its name is known. */
-  async #begin(envelope: Envelope, context: CallContext, requests: RequestContext): Promise<Task> {
-    const { signal } = requests;
+  async #begin(envelope: Envelope, context: CallContext, requests: JsonRequests): Promise<Task> {
+    const { signal } = context;
     const control = new AbortController();
-    const sending = this.#send(envelope, context, { ...requests, signal: control.signal });
+    const sending = this.#send(envelope, context, requests.until(control.signal));
     return orAborted(sending, signal).catch((error: unknown) => {
       const left = FabricError.from(error);
       if (signal.aborted) {
@@ -81,7 +79,7 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
     });
   }
 
-  async #send(envelope: Envelope, context: CallContext, requests: RequestContext): Promise<Task> {
+  async #send(envelope: Envelope, context: CallContext, requests: JsonRequests): Promise<Task> {
     const { input, trace, hop } = envelope;
     const { project } = this.options;
     const files = input.attachments.map(({ uri, name, media_type }) => {
@@ -92,7 +90,7 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
       kind: 'message',
       role: 'user',
       messageId: randomUUID(),
-      parts: [{ kind: 'text', text: messageOf(input) }, ...files],
+      parts: [{ kind: 'text', text: toPrompt(input) }, ...files],
       metadata: {
         ...toMeta(trace, hop),
         ...toMandateMeta(context),
@@ -100,12 +98,10 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
       },
     };
     const configuration = { acceptedOutputModes: ['text/plain'], blocking: false };
-    const params = { message, configuration };
-    const headers = callHeaders(envelope, context);
-    return parseTask(await this.#rpc('message/send', params, requests, headers));
+    return parseTask(await this.#rpc('message/send', { message, configuration }, requests));
   }
 
-  async #get(id: string, requests: RequestContext): Promise<Task> {
+  async #get(id: string, requests: JsonRequests): Promise<Task> {
     const found = await this.#rpc('tasks/get', { id }, requests).catch((error: unknown) => {
       throw withoutSent(error);
     });
@@ -115,22 +111,17 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
   }
 
   /** Only a task that was just seen alive, and once; the agent takes note when it is done with it. */
-  #cancel(id: string, requests: RequestContext): void {
-    void aside(requests, 'the task was not cancelled', async (late) => {
+  #cancel(id: string, requests: JsonRequests): void {
+    void requests.late('the task was not cancelled', async (late) => {
       const task = await this.#get(id, late);
       if (!isOver(task)) await this.#rpc('tasks/cancel', { id }, late);
     });
   }
 
-  async #rpc(
-    method: string,
-    params: object,
-    requests: RequestContext,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<unknown> {
+  async #rpc(method: string, params: object, requests: JsonRequests): Promise<unknown> {
     const id = randomUUID();
     const body = { jsonrpc: '2.0', id, method, params };
-    const answer = toFields(await this.post('/a2a/', body, requests, headers));
+    const answer = toFields(await this.post('/a2a/', body, requests));
     if (answer.error !== undefined) throw rpcFailure(answer.error, this.client);
     if (answer.id !== id || answer.result === undefined) throw badAnswer('no JSON-RPC answer');
     return answer.result;
@@ -197,14 +188,12 @@ function* fromTask(task: Task): Generator<EventBody, void, undefined> {
   for (const { artifactId, name, parts } of artifacts ?? []) {
     const text = textOf(parts);
     if (text === '') continue;
-    const event = readEvent('artifact', { id: artifactId, name, media_type: 'text/plain', text });
-    if (event) yield event;
+    yield readEvent('artifact', { id: artifactId, name, media_type: 'text/plain', text });
   }
   const last = history?.findLast(({ role }) => role === 'agent')?.parts ?? [];
   const parts = last.length > 0 ? last : (artifacts ?? []).flatMap((artifact) => artifact.parts);
   const data = parts.find(({ kind }) => kind === 'data')?.data;
-  const final = readEvent('final', { answer: textOf(parts), data });
-  if (final) yield final;
+  yield readEvent('final', { answer: textOf(parts), data });
 }
 
 /** It gives no reason of its own, unless the status has a message. */

@@ -4,7 +4,6 @@
 
 import {
   type CallContext,
-  callHeaders,
   type Envelope,
   type EventBody,
   exceedsDepth,
@@ -13,12 +12,12 @@ import {
 } from '@starloom/core';
 import { cleanText, settlesWithin } from '@starloom/wire';
 import { z } from 'zod';
-import { NOBODY_READS } from '../http/http-client.ts';
-import { aside, type RequestContext } from '../http/json-values.ts';
+import { JsonRequests } from '../http/json-requests.ts';
+import { NOBODY_READS } from '../http/readers.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
-import { type AgentZeroLane, ClientLane } from './lane.ts';
-import { badAnswer, chatFailure, chatOf, messageOf } from './translate.ts';
+import { toPrompt } from '../upstream/prompt-text.ts';
+import { type AgentZeroLane, badAnswer, ClientLane, chatFailure, chatOf } from './lane.ts';
 
 const LOG_LENGTH = 100;
 /** Of versions 1 and later, then of those before. */
@@ -36,19 +35,19 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
     const chat = chatOf(context.handle);
     const log = new ChatLog();
     using stop = stoppable(context.signal);
-    const requests = { signal: stop.signal, log: context.log, names };
+    const call = JsonRequests.of(this.client, envelope, context, names);
+    const requests = call.until(stop.signal);
     if (chat !== undefined) log.skip(await this.#readLog(chat, requests).catch(throwUnsent));
     let isDone = false;
     try {
       const message = { ...body, ...(chat !== undefined && { context_id: chat }) };
-      const headers = callHeaders(envelope, context);
-      const pending = this.#post('api_message', message, requests, headers);
+      const pending = this.#post('api_message', message, requests);
       while (chat !== undefined && !(await settlesWithin(pending, this.options.poll_ms))) {
-        yield* this.#news(chat, log, requests);
+        yield* this.#news(chat, log, requests, context);
       }
       const { context_id, response } = this.#read(await pending.catch(throwFor(chat)));
       isDone = true;
-      if (context_id !== undefined) yield* this.#news(context_id, log, requests);
+      if (context_id !== undefined) yield* this.#news(context_id, log, requests, context);
       yield* log.end();
       this.#keep(context_id, context, requests);
       yield { type: 'final', data: { answer: response } };
@@ -59,8 +58,8 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
   }
 
   /** Asks for the log of a chat that does not exist: only this interface says so in its own words. */
-  async probe({ signal, log }: CallContext): Promise<void> {
-    const error = await this.#readLog('starloom-probe', { signal, log, names: {} }).then(
+  async probe(context: CallContext): Promise<void> {
+    const error = await this.#readLog('starloom-probe', this.requests(context)).then(
       () => undefined,
       (thrown: unknown) => FabricError.from(thrown),
     );
@@ -71,10 +70,11 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
   async *#news(
     chat: string,
     log: ChatLog,
-    requests: RequestContext,
+    requests: JsonRequests,
+    context: CallContext,
   ): AsyncGenerator<EventBody, void, undefined> {
     const reading = await this.#readLog(chat, requests).catch((error: unknown) => {
-      requests.log.debug({ error }, 'the log of the chat cannot be read');
+      context.log.debug({ error }, 'the log of the chat cannot be read');
     });
     yield* log.read(reading);
   }
@@ -86,32 +86,27 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
     return { response, context_id: chatOf({ chat: context_id }) };
   }
 
-  #keep(chat: string | undefined, { keep }: CallContext, requests: RequestContext): void {
+  #keep(chat: string | undefined, { keep }: CallContext, requests: JsonRequests): void {
     if (chat === undefined) return;
     if (this.options.keep_chats) keep?.({ chat });
     else this.#terminate(chat, requests);
   }
 
-  #readLog(chat: string, requests: RequestContext): Promise<unknown> {
+  #readLog(chat: string, requests: JsonRequests): Promise<unknown> {
     return this.#post('api_log_get', { context_id: chat, length: LOG_LENGTH }, requests);
   }
 
-  #terminate(chat: string | undefined, requests: RequestContext): void {
+  #terminate(chat: string | undefined, requests: JsonRequests): void {
     if (chat === undefined) return;
-    void aside(requests, 'the chat was not ended', (late) =>
+    void requests.late('the chat was not ended', (late) =>
       this.#post('api_terminate_chat', { context_id: chat }, late),
     );
   }
 
-  async #post(
-    name: string,
-    body: object,
-    requests: RequestContext,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<unknown> {
+  async #post(name: string, body: object, requests: JsonRequests): Promise<unknown> {
     for (const prefix of this.#prefix === undefined ? PREFIXES : [this.#prefix]) {
       try {
-        const value = await this.post(`${prefix}/${name}`, body, requests, headers);
+        const value = await this.post(`${prefix}/${name}`, body, requests);
         this.#prefix = prefix;
         return value;
       } catch (error) {
@@ -130,7 +125,7 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
       return { filename: name, base64 };
     });
     return {
-      message: messageOf(input),
+      message: toPrompt(input),
       ...(attachments.length > 0 && { attachments }),
       ...(project !== undefined && { project_name: project }),
       ...(profile !== undefined && { agent_profile: profile }),

@@ -1,13 +1,14 @@
 import {
+  type AgentHandle,
   type CallContext,
   type Envelope,
   type EventBody,
   FabricError,
   orAborted,
 } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import { cleanText, deadlineSignal } from '@starloom/wire';
 import type { HttpClient } from '../http/http-client.ts';
-import { type RequestContext, requestJson } from '../http/json-values.ts';
+import { JsonRequests } from '../http/json-requests.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
 import type { AgentZeroOptions, LaneName } from './options.ts';
@@ -32,14 +33,13 @@ export abstract class ClientLane {
 
   async close(): Promise<void> {}
 
-  protected post(
-    path: string,
-    body: object,
-    requests: RequestContext,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<unknown> {
-    const place = this.client.target.pathOf(path);
-    return requestJson(this.client, { method: 'POST', path: place, headers, body }, requests);
+  /** Requests that belong to no call. */
+  protected requests({ signal, log }: CallContext): JsonRequests {
+    return new JsonRequests(this.client, { signal, log, names: {} });
+  }
+
+  protected post(path: string, body: object, requests: JsonRequests): Promise<unknown> {
+    return requests.json({ method: 'POST', path: this.client.target.pathOf(path), body });
   }
 }
 
@@ -116,4 +116,22 @@ function noLane(failures: readonly FabricError[], lanes: readonly LaneName[]): F
   if (!telling) return none;
   const details = { ...telling.details, ...none.details, reason: telling.details.reason };
   return new FabricError(telling.code, telling.message, { details, cause: telling });
+}
+
+const MAX_REASON = 2_000;
+
+/** The chat that an earlier call of the conversation kept. */
+export function chatOf(handle: AgentHandle | undefined): string | undefined {
+  const chat = handle?.chat;
+  return typeof chat === 'string' && /^[\w-]{1,128}$/.test(chat) ? chat : undefined;
+}
+
+/** An error that the agent answered with as if it were a success. */
+export function chatFailure(reason: string | undefined): FabricError {
+  const upstream = cleanText(reason, MAX_REASON) || 'The agent gave no reason';
+  return failure('tool_error/zero', { upstream });
+}
+
+export function badAnswer(problem: string): FabricError {
+  return failure('bad_result/agent_zero', { problem });
 }

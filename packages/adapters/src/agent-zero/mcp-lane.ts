@@ -17,10 +17,10 @@ import { mcpOptionsSchema } from '../mcp/options.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
 import { agentExcerpt } from '../upstream/endpoint.ts';
+import { toPrompt } from '../upstream/prompt-text.ts';
 import type { Place } from './adapter.ts';
-import type { AgentZeroLane } from './lane.ts';
+import { type AgentZeroLane, chatFailure, chatOf } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
-import { chatFailure, chatOf, messageOf } from './translate.ts';
 
 const TOOL = 'send_message';
 
@@ -105,7 +105,7 @@ function toToolCall(
   if (attachments.some(({ uri }) => uri === undefined))
     throw failure('attachments_unsupported/form', { takes: 'a uri' });
   const given = {
-    message: messageOf(envelope.input),
+    message: toPrompt(envelope.input),
     ...(attachments.length > 0 && { attachments: attachments.map(({ uri }) => uri) }),
     ...(chatId !== undefined && { chat_id: chatId }),
     persistent_chat: keep,

@@ -5,19 +5,17 @@ import { createHmac } from 'node:crypto';
 import {
   argumentsFromTask,
   type CallContext,
-  callHeaders,
   type Envelope,
   type EventBody,
   exceedsDepth,
   FabricError,
 } from '@starloom/core';
 import type { HttpClient } from '../http/http-client.ts';
+import { JsonRequests } from '../http/json-requests.ts';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
-import type { AgentZeroLane } from './lane.ts';
-import { ClientLane } from './lane.ts';
+import { type AgentZeroLane, badAnswer, ClientLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
-import { badAnswer } from './translate.ts';
 
 export class RfcLane extends ClientLane implements AgentZeroLane {
   readonly #password: string;
@@ -33,7 +31,6 @@ export class RfcLane extends ClientLane implements AgentZeroLane {
     names: CallNames,
   ): AsyncIterable<EventBody> {
     const { target, input } = envelope;
-    const { signal, log } = context;
     if (input.attachments.length > 0) throw failure('attachments_unsupported');
     const rfc_input = JSON.stringify({
       ...this.#find(target.capability),
@@ -41,10 +38,8 @@ export class RfcLane extends ClientLane implements AgentZeroLane {
       kwargs: input.arguments ?? argumentsFromTask(input),
     });
     const hash = createHmac('sha256', this.#password).update(rfc_input).digest('hex');
-    const headers = callHeaders(envelope, context);
-    const body = { rfc_input, hash };
-    const requests = { signal, log, names };
-    const value = await this.post('/api/rfc', body, requests, headers).catch(toDenied);
+    const requests = JsonRequests.of(this.client, envelope, context, names);
+    const value = await this.post('/api/rfc', { rfc_input, hash }, requests).catch(toDenied);
     if (value === undefined || exceedsDepth(value)) throw badAnswer('no JSON, or too deep');
     const isText = typeof value === 'string';
     const data = isText ? { answer: value } : { answer: JSON.stringify(value), data: value };

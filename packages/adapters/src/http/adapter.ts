@@ -14,16 +14,16 @@ import {
 } from '@starloom/core';
 import { OpenApiProfile } from '../openapi/profile.ts';
 import { capabilityNotFound } from '../upstream/call.ts';
-import { describeManifest, parseOptions } from '../upstream/endpoint.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
 import { HttpClient } from './http-client.ts';
+import { JsonRequests } from './json-requests.ts';
 import { type HttpAdapterOptions, httpAdapterOptionsSchema } from './options.ts';
-import type { Profile, ProfileCall } from './profile.ts';
+import { HttpProfile, type ProfileCall } from './profile.ts';
 import { AgUiProfile } from './profiles/ag-ui.ts';
 import { LangGraphProfile } from './profiles/langgraph.ts';
 import { OpenAiChatProfile } from './profiles/openai-chat.ts';
 import { OpenAiResponsesProfile } from './profiles/openai-responses.ts';
-import { headersOf, requestsOf } from './profiles/shared.ts';
-import { createReader } from './readers.ts';
+import { readEvents } from './readers.ts';
 import { parseTarget } from './target.ts';
 import { TemplateProfile } from './template/profile.ts';
 
@@ -35,7 +35,7 @@ export function createHttpAdapter(options: AdapterOptions): Adapter {
 class HttpAdapter implements Adapter {
   readonly #manifest: Manifest;
   readonly #client: HttpClient;
-  readonly #profile: Profile;
+  readonly #profile: HttpProfile;
 
   constructor(adapter: AdapterOptions) {
     const { manifest } = adapter;
@@ -52,8 +52,9 @@ class HttpAdapter implements Adapter {
       findCapability(this.#manifest, target.capability) ??
       (await this.#discover(target.capability, context));
     const names = { agent_id: this.#manifest.agent_id, capability: target.capability };
+    const requests = JsonRequests.of(this.#client, envelope, context, names);
     try {
-      yield* this.#profile.call({ envelope, context, capability, names });
+      yield* this.#profile.call({ envelope, context, capability, requests });
     } catch (error) {
       if (error === context.signal.reason) throw error;
       throw FabricError.from(error).with(names);
@@ -69,13 +70,12 @@ class HttpAdapter implements Adapter {
   }
 
   async close(): Promise<void> {
-    await this.#profile.close?.();
     await this.#client.close();
   }
 
   async #discover(name: string, context: CallContext): Promise<Capability> {
     const isDeclared = this.#manifest.capabilities !== undefined;
-    const found = isDeclared ? undefined : await this.#profile.find?.(name, context);
+    const found = isDeclared ? undefined : await this.#profile.find(name, context);
     if (found) return found;
     throw capabilityNotFound(this.#manifest, name);
   }
@@ -85,10 +85,10 @@ function openProfile(
   { manifest, baseFolder = '.' }: AdapterOptions,
   client: HttpClient,
   options: HttpAdapterOptions,
-): Profile {
+): HttpProfile {
   switch (options.profile) {
     case 'envelope':
-      return new EnvelopeProfile(manifest, client);
+      return new EnvelopeProfile(manifest, client, options);
     case 'template':
       return new TemplateProfile(manifest, client, options);
     case 'openai-chat':
@@ -105,29 +105,13 @@ function openProfile(
 }
 
 /** Agents that take the envelope by POST: the `http` contract of our own. */
-class EnvelopeProfile implements Profile {
-  readonly healthPath: string;
-  readonly #manifest: Manifest;
-  readonly #client: HttpClient;
-
-  constructor(manifest: Manifest, client: HttpClient) {
-    this.healthPath = client.target.pathOf('/health');
-    this.#manifest = manifest;
-    this.#client = client;
+class EnvelopeProfile extends HttpProfile {
+  override get healthPath(): string {
+    return this.client.target.pathOf('/health');
   }
 
-  async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
-    const { path } = this.#client.target;
-    const request = {
-      method: 'POST',
-      path,
-      headers: headersOf(call),
-      body: call.envelope,
-    } as const;
-    yield* this.#client.exchange(request, { ...requestsOf(call), readerFor: createReader });
-  }
-
-  async describe(): Promise<AgentDescription> {
-    return describeManifest(this.#manifest);
+  call({ envelope: body, requests }: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
+    const { path } = this.client.target;
+    return requests.exchange<EventBody>({ method: 'POST', path, body }, readEvents);
   }
 }

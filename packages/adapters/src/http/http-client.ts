@@ -4,7 +4,6 @@
 import {
   assertWanted,
   type ErrorDetails,
-  type EventBody,
   FabricError,
   type Health,
   type Log,
@@ -16,12 +15,10 @@ import {
   type Excerpt,
   GuardedHttp,
   type HttpAnswer,
-  type HttpHead,
-  streamTurns,
 } from '@starloom/wire';
 import { closedError } from '../upstream/call.ts';
 import { agentExcerpt, tlsOptions } from '../upstream/endpoint.ts';
-import type { AnswerLimits, AnswerReader, ReaderContext } from './readers.ts';
+import { type AnswerReader, readItems } from './readers.ts';
 import type { Target } from './target.ts';
 
 export interface HttpRequest {
@@ -42,7 +39,7 @@ export interface ExchangeContext<Item> {
   readonly caller?: string | undefined;
   readonly signal: AbortSignal;
   readonly log: Log;
-  readonly readerFor: ExchangeOptions<Item>['readerFor'];
+  readonly read: AnswerReader<Item>;
 }
 
 export class HttpClient {
@@ -62,17 +59,17 @@ export class HttpClient {
     this.#http = new GuardedHttp({ guard, connect });
   }
 
-  /** Sends one request and yields what `readerFor` makes of the answer, up to its final. */
-  async *exchange<Item extends { readonly type: string } = EventBody>(
+  /** Sends one request and yields what `read` makes of the answer, up to its final. */
+  async *exchange<Item extends { readonly type: string }>(
     request: HttpRequest,
-    { names, ...about }: ExchangeContext<Item>,
+    { names, read, ...about }: ExchangeContext<Item>,
   ): AsyncGenerator<Item, void, undefined> {
     const { signal } = about;
     if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
     assertWanted(signal);
     const { excerpt, target: limits } = this;
     try {
-      yield* readItems<Item>(this.#send(request, signal), { ...about, limits, excerpt });
+      yield* readItems(this.#send(request, signal), read, { ...about, limits, excerpt });
     } catch (error) {
       throw signal.aborted ? FabricError.from(signal.reason) : FabricError.from(error).with(names);
     }
@@ -107,87 +104,6 @@ function contentOf({ body, content }: HttpRequest): HttpRequest['content'] {
   if (content || body === undefined) return content;
   return { type: 'application/json', text: JSON.stringify(body) };
 }
-
-interface ExchangeOptions<Item> {
-  /** Chosen when the head of the answer is there. */
-  readonly readerFor: (head: HttpHead, context: ReaderContext<Item>) => AnswerReader;
-  readonly limits: AnswerLimits;
-  readonly excerpt: Excerpt;
-  readonly signal: AbortSignal;
-  /** On whose behalf; callers have their turns in rotation. */
-  readonly caller?: string | undefined;
-  readonly log: Log;
-}
-
-/**
- * One answer as the items that its reader makes of it, read no faster than they are consumed and by
- * turns with other streams. Leaving early closes the connection, which shows the agent that no
- * caller waits; after a final or a failure the rest of the answer may end, so that the connection
- * is kept. The items up to the final; what a reader emitted before it failed comes before its
- * failure.
- */
-export async function* readItems<Item extends { readonly type: string } = EventBody>(
-  answer: HttpAnswer,
-  { readerFor, limits, excerpt, signal, caller, log }: ExchangeOptions<Item>,
-): AsyncGenerator<Item, void, undefined> {
-  const emitted: Item[] = [];
-  let isOver = false;
-  const context: ReaderContext<Item> = {
-    limits,
-    excerpt,
-    emit(item) {
-      if (!isOver) emitted.push(item);
-      isOver ||= item.type === 'final';
-    },
-    passOver(type) {
-      log.debug({ type: excerpt(type) }, 'an event of the agent is passed over');
-    },
-  };
-  function* take(read: () => void): Generator<Item, void, undefined> {
-    try {
-      read();
-    } catch (error) {
-      yield* emitted.splice(0);
-      if (isOver) return;
-      isOver = true;
-      throw error;
-    }
-    for (const item of emitted.splice(0)) {
-      yield item;
-      if (signal.aborted) throw FabricError.from(signal.reason);
-    }
-  }
-  try {
-    const head = await answer.head;
-    let reader: AnswerReader | undefined;
-    yield* take(() => {
-      reader = readerFor(head, context);
-    });
-    for await (const chunk of answer.body()) {
-      let steps: Iterator<unknown> | undefined;
-      yield* take(() => {
-        steps = reader?.push(chunk);
-      });
-      for (let isMore = steps !== undefined; isMore && !isOver; ) {
-        const turn = streamTurns.enter(caller);
-        if (turn) await turn;
-        yield* take(() => {
-          isMore = steps?.next().done === false;
-        });
-      }
-      if (isOver) return;
-    }
-    yield* take(() => reader?.end());
-  } catch (error) {
-    isOver = true;
-    throw error;
-  } finally {
-    if (isOver) answer.leave();
-    else answer.abort(NOBODY_READS);
-  }
-}
-
-export const NOBODY_READS = new FabricError('CANCELLED', 'The caller stopped reading the answer');
 
 /** Asks at `path`. Any answer shows a living agent, also 404, but not one of the 5xx. */
 async function checkHealth(

@@ -1,24 +1,20 @@
+// Answers over HTTP as the items that a protocol makes of them, within limits.
+
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type EventBody, statusFailure } from '@starloom/core';
+import { type EventBody, FabricError, type Log, statusFailure } from '@starloom/core';
 import {
-  BoundedBody,
   type Excerpt,
+  type HttpAnswer,
   type HttpHead,
   LineSplitter,
   type SseEvent,
   SseParser,
+  streamTurns,
 } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
 import { fromResult, fromSseEvent, parseJson } from './translate.ts';
-
-/** Reads the body of one answer, chunk by chunk; whatever it throws fails the call. */
-export interface AnswerReader {
-  /** What is in a chunk may come in steps, each taken when there is room for it. */
-  push(chunk: Buffer): Iterator<unknown> | undefined;
-  end(): void;
-}
 
 export interface AnswerLimits {
   /** Of a JSON answer, and of each event of a stream. */
@@ -26,37 +22,74 @@ export interface AnswerLimits {
   readonly maxStreamBytes: number;
 }
 
-/** What a reader gives its items to: events of ours, or values of a protocol. */
-export interface ReaderContext<Item = EventBody> {
+export interface ReaderContext {
   readonly limits: AnswerLimits;
   readonly excerpt: Excerpt;
-  emit(item: Item): void;
-  /** Called with the type of each event that the adapter does not use. */
-  passOver(type: string): void;
+  /** On whose behalf; callers have their turns in rotation. */
+  readonly caller?: string | undefined;
+  readonly log: Log;
 }
+
+/** What a protocol makes of an answer; whatever it throws fails the call. */
+export type AnswerReader<Item> = (
+  answer: HttpAnswer,
+  context: ReaderContext,
+) => AsyncGenerator<Item, void, undefined>;
+
+/**
+ * The items of one answer up to the final, read no faster than they are consumed. Leaving early
+ * closes the connection, which shows the agent that no caller waits; after a final or a failure the
+ * rest of the answer may end, so that the connection is kept.
+ */
+export async function* readItems<Item extends { readonly type: string }>(
+  answer: HttpAnswer,
+  read: AnswerReader<Item>,
+  { signal, ...context }: ReaderContext & { readonly signal: AbortSignal },
+): AsyncGenerator<Item, void, undefined> {
+  let isOver = false;
+  try {
+    for await (const item of read(answer, context)) {
+      isOver = item.type === 'final';
+      yield item;
+      if (isOver) return;
+      if (signal.aborted) throw FabricError.from(signal.reason);
+    }
+  } catch (error) {
+    isOver = true;
+    throw error;
+  } finally {
+    if (isOver) answer.leave();
+    else answer.abort(NOBODY_READS);
+  }
+}
+
+export const NOBODY_READS = new FabricError('CANCELLED', 'The caller stopped reading the answer');
 
 /** What a protocol makes of a success, by its form. */
-interface AnswerListener {
-  json(value: unknown): void;
-  event(event: SseEvent): void;
+interface AnswerListener<Item> {
+  json(value: unknown): readonly Item[];
+  event(event: SseEvent): readonly Item[];
   /** The stream is over; throws when it must not be yet. */
-  onEnd(): void;
+  onEnd(): readonly Item[];
   /** One line of newline-delimited JSON; without it such an answer is refused. */
-  line?(text: string): void;
+  line?(text: string): readonly Item[];
   /** Of any type of text, or none where there is no content; without it such an answer is refused. */
-  text?(text: string): void;
+  text?(text: string): readonly Item[];
 }
 
-/** The reader for an answer of the `http` contract. */
-export function createReader(head: HttpHead, context: ReaderContext): AnswerReader {
-  return readAnswer(head, context, {
-    json(value) {
-      for (const body of fromResult(value, context.excerpt)) context.emit(body);
-    },
+/** Reads an answer of the `http` contract. */
+export function readEvents(
+  answer: HttpAnswer,
+  context: ReaderContext,
+): AsyncGenerator<EventBody, void, undefined> {
+  const { excerpt, log } = context;
+  return readAnswer(answer, context, {
+    json: (value) => fromResult(value, excerpt),
     event(event) {
-      const body = fromSseEvent(event, context.excerpt);
-      if (body === undefined) context.passOver(event.event);
-      else context.emit(body);
+      const body = fromSseEvent(event, excerpt);
+      if (body) return [body];
+      log.debug({ type: excerpt(event.event) }, 'an event of the agent is passed over');
+      return [];
     },
     onEnd() {
       throw failure('no_final', { fix: 'end each stream with a final or an error' });
@@ -64,61 +97,42 @@ export function createReader(head: HttpHead, context: ReaderContext): AnswerRead
   });
 }
 
-/** The reader for an answer, by its status and type; throws when there is none. */
-export function readAnswer(
-  head: HttpHead,
-  { limits, excerpt }: Pick<ReaderContext, 'limits' | 'excerpt'>,
-  listener: AnswerListener,
-): AnswerReader {
-  const { status, headers } = head;
+/** Reads an answer by its status and type; throws when there is no reader for it. */
+export async function* readAnswer<Item>(
+  answer: HttpAnswer,
+  { limits, excerpt, caller }: ReaderContext,
+  listener: AnswerListener<Item>,
+): AsyncGenerator<Item, void, undefined> {
+  const { status, headers } = await answer.head;
   if (status >= 300 && status < 400) {
     throw failure('redirect', { status, location: excerpt(locationOf(headers)) });
   }
-  if (status >= 400) return new ErrorReader(head, excerpt);
+  if (status >= 400) throw await readError(answer, { status, headers }, excerpt);
 
   const encoding = headers['content-encoding'] ?? 'identity';
   const type = mediaType(headers);
-  const reader = encoding === 'identity' ? successReader(head, type, limits, listener) : undefined;
-  if (reader) return reader;
-  throw failure('content_type', {
-    content_type: excerpt(type),
-    content_encoding: excerpt(encoding),
-  });
-}
-
-function successReader(
-  { status, headers }: HttpHead,
-  type: string,
-  limits: AnswerLimits,
-  listener: AnswerListener,
-): AnswerReader | undefined {
-  const length = headers['content-length'];
-  const { line, text } = listener;
   const isEmpty = status === 204 || status === 205 || type === '';
   // A page is what proxies and login screens answer with, and no result.
   const isText = isEmpty || (TEXT.test(type) && type !== 'text/html');
-  const onEnd = () => listener.onEnd();
-  if (type === 'text/event-stream') {
-    const events = new SseParser({ maxEventBytes: limits.maxResultBytes });
-    return new StreamReader(limits, {
-      push: (chunk) => events.push(chunk),
-      take: (event) => listener.event(event),
-      onEnd,
-    });
+  const items = (): AsyncIterable<readonly Item[]> | undefined => {
+    const { line, text } = listener;
+    if (type === 'text/event-stream') return eventsOf(answer, limits, listener);
+    if (JSON_TYPE.test(type) && !(text && isEmpty)) {
+      return wholeOf(answer, headers, limits, (json) => listener.json(parseJson(json)));
+    }
+    if (line && NDJSON.test(type)) return linesOf(answer, limits, line, listener);
+    return text && isText ? wholeOf(answer, headers, limits, text) : undefined;
+  };
+  const found = encoding === 'identity' ? items() : undefined;
+  if (!found) {
+    const content_encoding = excerpt(encoding);
+    throw failure('content_type', { content_type: excerpt(type), content_encoding });
   }
-  if (JSON_TYPE.test(type) && !(text && isEmpty)) {
-    return new TextReader(length, limits, (json) => listener.json(parseJson(json)));
+  for await (const each of found) {
+    yield* each;
+    const turn = streamTurns.enter(caller);
+    if (turn) await turn;
   }
-  if (line && NDJSON.test(type)) {
-    const lines = new LineSplitter({ unit: 'line', limit: limits.maxResultBytes });
-    return new StreamReader(limits, {
-      push: (chunk) => documentsIn(lines.push(chunk)),
-      rest: () => documentsIn(lines.end()),
-      take: line,
-      onEnd,
-    });
-  }
-  return text && isText ? new TextReader(length, limits, text) : undefined;
 }
 
 const JSON_TYPE = /^application\/(.+\+)?json$/;
@@ -134,41 +148,39 @@ function locationOf(headers: IncomingHttpHeaders): string {
   return (headers.location ?? '').replace(/[?#].*$/s, '');
 }
 
-interface StreamItems<Item> {
-  push(chunk: Buffer): Iterable<Item>;
-  /** What is left after the last chunk. */
-  rest?(): Iterable<Item>;
-  take(item: Item): void;
-  onEnd(): void;
+async function* eventsOf<Item>(
+  answer: HttpAnswer,
+  limits: AnswerLimits,
+  listener: AnswerListener<Item>,
+): AsyncGenerator<readonly Item[], void, undefined> {
+  const events = new SseParser({ maxEventBytes: limits.maxResultBytes });
+  for await (const chunk of chunksOf(answer, limits)) {
+    for (const event of events.push(chunk)) yield listener.event(event);
+  }
+  yield listener.onEnd();
 }
 
-/** An answer that comes item by item, as events or lines; bounded as a whole. */
-class StreamReader<Item> implements AnswerReader {
-  readonly #limit: number;
-  readonly #items: StreamItems<Item>;
-  #bytes = 0;
-
-  constructor({ maxStreamBytes }: AnswerLimits, items: StreamItems<Item>) {
-    this.#limit = maxStreamBytes;
-    this.#items = items;
+async function* linesOf<Item>(
+  answer: HttpAnswer,
+  limits: AnswerLimits,
+  take: (text: string) => readonly Item[],
+  { onEnd }: AnswerListener<Item>,
+): AsyncGenerator<readonly Item[], void, undefined> {
+  const lines = new LineSplitter({ unit: 'line', limit: limits.maxResultBytes });
+  for await (const chunk of chunksOf(answer, limits)) {
+    for (const text of documentsIn(lines.push(chunk))) yield take(text);
   }
+  for (const text of documentsIn(lines.end())) yield take(text);
+  yield onEnd();
+}
 
-  push(chunk: Buffer): Iterator<unknown> {
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#limit) throw failure('stream_too_large', { limit: this.#limit });
-    return this.#steps(this.#items.push(chunk));
-  }
-
-  end(): void {
-    for (const _ of this.#steps(this.#items.rest?.() ?? []));
-    this.#items.onEnd();
-  }
-
-  *#steps(items: Iterable<Item>): Generator<undefined, void, undefined> {
-    for (const item of items) {
-      this.#items.take(item);
-      yield;
-    }
+/** The chunks of a stream, which is bounded as a whole. */
+async function* chunksOf(answer: HttpAnswer, { maxStreamBytes: limit }: AnswerLimits) {
+  let bytes = 0;
+  for await (const chunk of answer.body()) {
+    bytes += chunk.length;
+    if (bytes > limit) throw failure('stream_too_large', { limit });
+    yield chunk;
   }
 }
 
@@ -184,63 +196,36 @@ function* documentsIn(lines: Iterable<string>): Generator<string, void, undefine
 }
 
 /** An answer that is one text, all of it in memory before it is looked at. */
-class TextReader implements AnswerReader {
-  readonly #limit: number;
-  readonly #body: BoundedBody;
-  readonly #onText: (text: string) => void;
-
-  constructor(
-    contentLength: string | undefined,
-    { maxResultBytes }: Pick<AnswerLimits, 'maxResultBytes'>,
-    onText: (text: string) => void,
-  ) {
-    this.#limit = maxResultBytes;
-    this.#body = new BoundedBody(maxResultBytes);
-    this.#onText = onText;
-    if (Number(contentLength) > maxResultBytes)
-      throw failure('result_too_large', { limit: this.#limit });
-  }
-
-  push(chunk: Buffer): undefined {
-    if (!this.#body.push(chunk)) throw failure('result_too_large', { limit: this.#limit });
-  }
-
-  end(): void {
-    const bytes = this.#body.toBuffer();
-    if (!isUtf8(bytes)) throw failure('invalid_utf8');
-    this.#onText(bytes.toString('utf8'));
-  }
+async function* wholeOf<Item>(
+  answer: HttpAnswer,
+  headers: IncomingHttpHeaders,
+  { maxResultBytes: limit }: AnswerLimits,
+  take: (text: string) => readonly Item[],
+): AsyncGenerator<readonly Item[], void, undefined> {
+  if (Number(headers['content-length']) > limit) throw failure('result_too_large', { limit });
+  const { bytes, isWhole } = await answer.read(limit);
+  if (!isWhole) throw failure('result_too_large', { limit });
+  if (!isUtf8(bytes)) throw failure('invalid_utf8');
+  yield take(bytes.toString('utf8'));
 }
 
 const MAX_READ = 16_384;
 
-/** An answer whose status is no success: an error payload of ours, or else what the status says. */
-class ErrorReader implements AnswerReader {
-  readonly #head: HttpHead;
-  readonly #excerpt: Excerpt;
-  readonly #body = new BoundedBody(MAX_READ);
-
-  constructor(head: HttpHead, excerpt: Excerpt) {
-    this.#head = head;
-    this.#excerpt = excerpt;
-  }
-
-  push(chunk: Buffer): undefined {
-    if (!this.#body.push(chunk)) this.end();
-  }
-
-  end(): void {
-    const { status, headers } = this.#head;
-    const excerpt = this.#excerpt;
-    const text = this.#body.toBuffer().toString('utf8');
-    const retryAfter = headers['retry-after'];
-    const failure = statusFailure({ status, text: excerpt(text), retryAfter });
-    const payload = parsePayload(text);
-    if (!isErrorPayload(payload)) throw failure;
-    const { retry_after_ms } = failure.details;
-    const details = { status, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
-    throw reportedError(payload.error, excerpt).with(details);
-  }
+/** What an answer says whose status is no success: an error payload of ours, or else what the status says. */
+async function readError(
+  answer: HttpAnswer,
+  { status, headers }: HttpHead,
+  excerpt: Excerpt,
+): Promise<FabricError> {
+  const { bytes } = await answer.read(MAX_READ);
+  const text = bytes.toString('utf8');
+  const retryAfter = headers['retry-after'];
+  const failure = statusFailure({ status, text: excerpt(text), retryAfter });
+  const payload = parsePayload(text);
+  if (!isErrorPayload(payload)) return failure;
+  const { retry_after_ms } = failure.details;
+  const details = { status, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
+  return reportedError(payload.error, excerpt).with(details);
 }
 
 function parsePayload(text: string): unknown {

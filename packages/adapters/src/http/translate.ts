@@ -12,11 +12,8 @@ export function fromResult(value: unknown, excerpt: Excerpt): EventBody[] {
   if (isErrorPayload(value)) throw reportedError(value.error, excerpt);
   const outer = toFields(value);
   const result = outer.ok === true ? toFields(outer.result) : outer;
-  const final = RESULT_FIELDS.some((field) => result[field] !== undefined)
-    ? readEvent('final', result)
-    : undefined;
-  if (final === undefined) throw failure('bad_result');
-  return [...fromToolCalls(result.tool_calls), final];
+  if (RESULT_FIELDS.every((field) => result[field] === undefined)) throw failure('bad_result');
+  return [...fromToolCalls(result.tool_calls), readEvent('final', result)];
 }
 
 /** `undefined` for an event to pass over; throws an error that the agent reports. */
@@ -44,9 +41,10 @@ const RESULT_FIELDS = ['answer', 'data', 'citations', 'content'];
 /** The tool calls of a collected result, as the two events each was made of. */
 function fromToolCalls(records: unknown): EventBody[] {
   if (!Array.isArray(records)) return [];
-  return records.flatMap((record: unknown) => {
-    const start = readEvent('tool_call', { ...toFields(record), phase: 'start', result: null });
-    const end = readEvent('tool_call', { ...toFields(record), phase: 'end' });
-    return start && end ? [start, end] : [];
-  });
+  return records
+    .map(toFields)
+    .flatMap((record) => [
+      readEvent('tool_call', { ...record, phase: 'start', result: null }),
+      readEvent('tool_call', { ...record, phase: 'end' }),
+    ]);
 }

@@ -9,21 +9,17 @@ import {
   type EventBody,
   FabricError,
   type Health,
-  type Log,
   type Manifest,
   systemClock,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import { assertCallable, type CallNames, closedError } from '../upstream/call.ts';
+import { assertCallable } from '../upstream/call.ts';
 import { agentExcerpt, describeManifest } from '../upstream/endpoint.ts';
 import { describeIsolation } from '../upstream/isolation.ts';
-import { programHealth } from '../upstream/program.ts';
-import { SharedProcess } from '../upstream/shared-process.ts';
-import { AgentProcess } from './agent-process.ts';
+import { ProcessPool } from '../upstream/process-pool.ts';
+import { AgentProcess, type Program, parseProgram } from './agent-process.ts';
 import { runCommandLine } from './command-line.ts';
-import type { PresetName } from './presets.ts';
 import type { ProcessCall } from './process-call.ts';
-import { type Program, parseProgram } from './program.ts';
 
 interface LocalProcessAdapterOptions extends AdapterOptions {
   readonly clock?: Clock;
@@ -38,60 +34,55 @@ class LocalProcessAdapter implements Adapter {
   readonly #manifest: Manifest;
   readonly #program: Program;
   readonly #excerpt: Excerpt;
-  readonly #shared: SharedProcess<AgentProcess> | undefined;
-  readonly #alive = new Set<AgentProcess>();
-  /** Processes of command lines, which end with the signal. */
-  readonly #runs = new Set<Promise<unknown>>();
-  readonly #stopRuns = new AbortController();
-  #closed = false;
+  readonly #pool: ProcessPool<AgentProcess>;
 
   constructor({ manifest, log, clock = systemClock }: LocalProcessAdapterOptions) {
+    const { agent_id } = manifest;
+    const program = parseProgram(manifest);
+    const excerpt = agentExcerpt(manifest);
     this.#manifest = manifest;
-    this.#program = parseProgram(manifest);
-    this.#excerpt = agentExcerpt(manifest);
-    if (this.#program.pooled) this.#shared = new SharedProcess(() => this.#start(log), clock);
+    this.#program = program;
+    this.#excerpt = excerpt;
+    this.#pool = new ProcessPool({
+      manifest,
+      program,
+      shared: program.options.pooled ? 1 : 0,
+      start: (each) => AgentProcess.start({ program, excerpt, log: each.child({ agent_id }) }),
+      log,
+      clock,
+    });
   }
 
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
     const { signal, log } = context;
     assertWanted(signal);
     const names = assertCallable(this.#manifest, envelope);
-    if (this.#program.preset !== undefined) {
-      return yield* this.#runOnce(this.#program.preset, envelope, context, names);
+    const { preset, pooled } = this.#program.options;
+    if (preset !== undefined) {
+      const program = this.#program;
+      const [excerpt, pool] = [this.#excerpt, this.#pool];
+      yield* runCommandLine({ preset, envelope, context, names, program, excerpt, pool });
+      return;
     }
-    const process = await this.#acquire(log).catch((error: unknown) => {
+    const process = await this.#pool.acquire(log).catch((error: unknown) => {
       throw FabricError.from(error).with({ ...names, sent: false });
     });
     let call: ProcessCall | undefined;
-    const release = () => {
-      if (call !== undefined) process.leave(call);
-      if (!this.#program.pooled) void process.retire();
+    const leave = () => {
+      if (call) process.leave(call);
+      if (!pooled) void process.retire();
     };
-    const onAbort = () => {
-      call?.events.abort(FabricError.from(signal.reason));
-      release();
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
     try {
       assertWanted(signal);
       call = process.begin(envelope, names, context);
-      yield* call.events;
+      yield* call.events.readUntil(signal, leave);
     } finally {
-      signal.removeEventListener('abort', onAbort);
-      release();
+      leave();
     }
   }
 
-  async health({ log }: CallContext): Promise<Health> {
-    const { start, isolation } = this.#program;
-    return programHealth({
-      start,
-      isolation,
-      isClosed: this.#closed,
-      isRunning: this.#shared?.running !== undefined,
-      isBackingOff: this.#shared !== undefined && this.#shared.backoffMs > 0,
-      log,
-    });
+  health({ log }: CallContext): Promise<Health> {
+    return this.#pool.health(log);
   }
 
   async describe(): Promise<AgentDescription> {
@@ -100,50 +91,7 @@ class LocalProcessAdapter implements Adapter {
     return { ...described, capabilities: await describeIsolation(capabilities, isolation) };
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    const error = closedError(this.#manifest);
-    this.#stopRuns.abort(error);
-    await Promise.all([...this.#alive].map((process) => process.stop(error)));
-    await Promise.all(this.#runs);
-  }
-
-  #runOnce(
-    preset: PresetName,
-    envelope: Envelope,
-    context: CallContext,
-    names: CallNames,
-  ): AsyncIterable<EventBody> {
-    if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
-    return runCommandLine({
-      preset,
-      envelope,
-      context,
-      names,
-      program: this.#program,
-      excerpt: this.#excerpt,
-      closing: this.#stopRuns.signal,
-      onStarted: (gone) => {
-        this.#runs.add(gone);
-        void gone.then(() => this.#runs.delete(gone));
-      },
-    });
-  }
-
-  #acquire(log: Log): Promise<AgentProcess> {
-    return this.#shared ? this.#shared.acquire() : this.#start(log);
-  }
-
-  async #start(log: Log): Promise<AgentProcess> {
-    if (this.#closed) throw closedError(this.#manifest);
-    const process = await AgentProcess.start({
-      program: this.#program,
-      excerpt: this.#excerpt,
-      log: log.child({ agent_id: this.#manifest.agent_id }),
-    });
-    this.#alive.add(process);
-    void process.gone.then(() => this.#alive.delete(process));
-    if (this.#closed) await process.stop();
-    return process;
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 }

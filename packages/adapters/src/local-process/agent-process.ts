@@ -3,18 +3,21 @@
 // process ends or breaks the contract its calls fail, and it is ended with all it started.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { type CallContext, type Envelope, FabricError, type Log } from '@starloom/core';
 import {
-  type Excerpt,
-  type ManagedProcess,
-  type ProcessExit,
-  spawnProcess,
-  toUpstream,
-} from '@starloom/wire';
+  type CallContext,
+  type Envelope,
+  FabricError,
+  type Log,
+  type Manifest,
+} from '@starloom/core';
+import { type Excerpt, type ManagedProcess, type ProcessExit, toUpstream } from '@starloom/wire';
+import type { z } from 'zod';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
-import { isolate } from '../upstream/isolation.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
+import { type AgentProgram, startProgram, toProgram } from '../upstream/program.ts';
 import { isEventType } from '../upstream/read-event.ts';
+import { localProcessOptionsSchema } from './options.ts';
 import {
   type AgentLine,
   isLast,
@@ -23,10 +26,27 @@ import {
   toCancelLine,
   toEnvelopeLine,
 } from './process-call.ts';
-import type { Program } from './program.ts';
 
 /** What may wait for a process that does not read its input. */
 const MAX_UNREAD_INPUT = 4_194_304;
+
+/** Which program an agent is, and what it may do. */
+export interface Program extends AgentProgram {
+  readonly options: z.infer<typeof localProcessOptionsSchema>;
+}
+
+export function parseProgram(manifest: Manifest): Program {
+  const options = parseOptions(localProcessOptionsSchema, manifest);
+  const { pooled, preset, cwd, max_output_bytes: maxOutputBytes } = options;
+  if (pooled && preset !== undefined) {
+    throw failure('pooled_preset', { agent_id: manifest.agent_id });
+  }
+  const program = toProgram(manifest, options, {
+    ...(cwd !== undefined && { cwd }),
+    limits: pooled ? {} : { maxOutputBytes },
+  });
+  return { ...program, options };
+}
 
 interface AgentProcessOptions {
   readonly program: Program;
@@ -47,9 +67,7 @@ export class AgentProcess {
   /** Rejects with AGENT_OFFLINE when the program cannot be started. */
   static async start(options: AgentProcessOptions): Promise<AgentProcess> {
     const { program, excerpt, log } = options;
-    const onStderrLine = (line: string) => log.debug({ line: excerpt(line) }, 'agent stderr');
-    const start = await isolate(program.start, program.isolation, log);
-    return new AgentProcess(await spawnProcess({ ...start, onStderrLine }), options);
+    return new AgentProcess(await startProgram(program, excerpt, log), options);
   }
 
   private constructor(child: ManagedProcess, options: AgentProcessOptions) {
@@ -62,6 +80,11 @@ export class AgentProcess {
   /** How many calls it has brought to an end itself. */
   get served(): number {
     return this.#served;
+  }
+
+  /** How many calls use it now. */
+  get users(): number {
+    return this.#calls.size;
   }
 
   /** Resolves once it takes no more calls. */
@@ -83,7 +106,7 @@ export class AgentProcess {
     const spanId = envelope.trace.span_id;
     this.#assertTakes(spanId, names);
     const { program, excerpt } = this.#options;
-    const maxBytes = program.maxOutputBytes;
+    const maxBytes = program.options.max_output_bytes;
     const { log } = context;
     const call = new ProcessCall({ spanId, names, maxBytes, excerpt, log });
     this.#calls.set(spanId, call);
@@ -109,13 +132,17 @@ export class AgentProcess {
     return this.#child.stop();
   }
 
+  get #isPooled(): boolean {
+    return this.#options.program.options.pooled;
+  }
+
   #close(): void {
     this.#isOpen = false;
     this.#closed.resolve();
   }
 
   async #retire(): Promise<void> {
-    const grace = delay(this.#options.program.graceMs, undefined, { ref: false });
+    const grace = delay(this.#options.program.options.grace_ms, undefined, { ref: false });
     await Promise.race([this.closed, grace]);
     await this.stop();
   }
@@ -144,7 +171,7 @@ export class AgentProcess {
 
   #callOf(line: AgentLine): ProcessCall | undefined {
     if (line.spanId !== undefined) return this.#calls.get(line.spanId);
-    if (!this.#options.program.pooled) return this.#calls.values().next().value;
+    if (!this.#isPooled) return this.#calls.values().next().value;
     if (!isLast(line) && !isEventType(line.type)) return undefined;
     throw failure('no_span_id');
   }
@@ -152,14 +179,14 @@ export class AgentProcess {
   /** A process that serves one call reads nothing more; many wait for the end of their input. */
   #onLast(call: ProcessCall | undefined): void {
     if (call !== undefined && this.#calls.delete(call.spanId)) this.#served += 1;
-    if (!this.#options.program.pooled && this.#calls.size === 0) this.#child.stdin.end();
+    if (!this.#isPooled && this.#calls.size === 0) this.#child.stdin.end();
   }
 
   /** Not awaited: a process may answer without reading, and one that died says so by its exit. */
   #send(text: string): void {
     this.#child.write(text).catch((err: unknown) => {
       this.#options.log.debug({ err }, 'the agent does not read its input');
-      if (this.#options.program.pooled) return this.stop();
+      if (this.#isPooled) return this.stop();
     });
   }
 
@@ -169,9 +196,9 @@ export class AgentProcess {
   }
 
   #exitError({ events }: ProcessCall, exit: ProcessExit): FabricError {
-    const { program, excerpt } = this.#options;
+    const { excerpt } = this.#options;
     const upstream = toUpstream(exit, excerpt(this.#child.stderrTail(), 'tail'));
-    const hasBegun = events.hasEvents && !program.pooled;
+    const hasBegun = events.hasEvents && !this.#isPooled;
     return failure(hasBegun ? 'no_final' : 'no_final/offline', { upstream });
   }
 

@@ -9,24 +9,17 @@ import {
   type EventBody,
   FabricError,
   formatChain,
-  readTask,
   toFields,
   toTraceparent,
 } from '@starloom/core';
-import {
-  assertJsonLimits,
-  type Excerpt,
-  type ManagedProcess,
-  type ProcessOptions,
-  spawnProcess,
-  toUpstream,
-} from '@starloom/wire';
+import { assertJsonLimits, type Excerpt, type ManagedProcess, toUpstream } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
-import { isolate } from '../upstream/isolation.ts';
-import { toContextText } from '../upstream/prompt-text.ts';
+import type { ProcessPool } from '../upstream/process-pool.ts';
+import { startProgram } from '../upstream/program.ts';
+import { toPrompt } from '../upstream/prompt-text.ts';
+import type { Program } from './agent-process.ts';
 import { type CommandLineReader, PRESETS, type PresetName } from './presets.ts';
-import type { Program } from './program.ts';
 import { isSessionId } from './readers.ts';
 
 interface CommandLineOptions {
@@ -36,17 +29,16 @@ interface CommandLineOptions {
   readonly names: CallNames;
   readonly program: Program;
   readonly excerpt: Excerpt;
-  /** Aborts when the adapter is closed. */
-  readonly closing: AbortSignal;
-  /** Given what resolves when the process and all it started are gone. */
-  readonly onStarted: (gone: Promise<unknown>) => void;
+  /** Ends the process when the adapter is closed. */
+  readonly pool: Pick<ProcessPool<never>, 'closing' | 'hold'>;
 }
 
 export async function* runCommandLine(options: CommandLineOptions): AsyncGenerator<EventBody> {
-  const { names } = options;
+  const { names, pool } = options;
   let isSent = false;
   try {
-    const prompt = toPrompt(options.envelope.input);
+    assertWanted(pool.closing);
+    const prompt = promptOf(options.envelope.input);
     const child = await start(options);
     isSent = true;
     yield* read(child, prompt, options);
@@ -59,11 +51,9 @@ async function start({ preset, envelope, context, program, excerpt }: CommandLin
   const sessionId = sessionOf(context);
   const args = PRESETS[preset].args(program.start.args ?? [], sessionId);
   const env = { ...program.start.env, ...traceOf(envelope) };
-  const once: ProcessOptions = { ...program.start, args, env };
-  const onStderrLine = (line: string) => context.log.debug({ line: excerpt(line) }, 'agent stderr');
   assertWanted(context.signal);
-  const start = await isolate(once, program.isolation, context.log);
-  return spawnProcess({ ...start, onStderrLine });
+  const once = { ...program, start: { ...program.start, args, env } };
+  return startProgram(once, excerpt, context.log);
 }
 
 async function* read(
@@ -71,26 +61,24 @@ async function* read(
   prompt: string,
   options: CommandLineOptions,
 ): AsyncGenerator<EventBody> {
-  const { context, closing, preset, onStarted } = options;
-  const gone = Promise.withResolvers<void>();
-  onStarted(gone.promise);
+  const { context, pool, preset } = options;
+  const release = pool.hold(child);
+  const signal = AbortSignal.any([context.signal, pool.closing]);
   const stop = () => void child.stop();
-  for (const signal of [context.signal, closing]) signal.addEventListener('abort', stop);
+  signal.addEventListener('abort', stop);
   try {
-    assertWanted(context.signal);
-    assertWanted(closing);
+    assertWanted(signal);
     child.stdin.end(prompt);
     const reader = PRESETS[preset].createReader();
     for await (const line of child.lines()) {
       yield* take(line, reader, options);
       if (reader.isDone) break;
     }
-    assertWanted(context.signal);
-    assertWanted(closing);
+    assertWanted(signal);
     yield await finish(child, reader, options);
   } finally {
-    for (const signal of [context.signal, closing]) signal.removeEventListener('abort', stop);
-    void child.stop().then(() => gone.resolve());
+    signal.removeEventListener('abort', stop);
+    void child.stop().then(release);
   }
 }
 
@@ -135,11 +123,9 @@ async function finish(
   return { type: 'final', data: { answer: reader.answer } };
 }
 
-function toPrompt(input: Envelope['input']): string {
+function promptOf(input: Envelope['input']): string {
   if (input.attachments.length > 0) throw failure('attachments_unsupported');
-  const { text, rest } = readTask(input);
-  const parts = [text, ...(Object.keys(rest).length > 0 ? [toContextText(rest)] : [])];
-  const prompt = parts.filter((part) => part !== '').join('\n\n');
+  const prompt = toPrompt(input);
   if (prompt !== '') return prompt;
   throw failure('empty_prompt');
 }

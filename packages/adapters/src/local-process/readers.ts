@@ -16,12 +16,26 @@ abstract class PresetReader {
   answer = '';
   failure: CommandLineFailure | undefined;
   sessionId: string | undefined;
+  /** Tool calls that began and did not end yet, as they began. */
+  readonly #calls = new Map<unknown, StartedTool>();
 
   *read(line: Fields): Generator<EventBody> {
     if (!exceedsDepth(line)) yield* this.take(line);
   }
 
   protected abstract take(line: Fields): Iterable<EventBody>;
+
+  protected *begin(id: unknown, name: unknown, args: unknown): Generator<EventBody> {
+    this.#calls.set(id, { name, args });
+    yield* toolCall('start', id, { name, args });
+  }
+
+  /** Results of calls that are unknown are passed over. */
+  protected *end(id: unknown, output: unknown, isFailed: boolean): Generator<EventBody> {
+    const call = this.#calls.get(id);
+    if (call && this.#calls.delete(id))
+      yield* toolCall('end', id, call, toResult(output, isFailed));
+  }
 
   /** The agent could not do it, and another one may; a status of its model's service counts. */
   protected failed(text: unknown, status?: unknown): void {
@@ -50,16 +64,24 @@ function note(message: unknown): readonly EventBody[] {
   return typeof message === 'string' ? [{ type: 'progress', data: { message } }] : [];
 }
 
-function toolStart(id: unknown, name: unknown, args: unknown): readonly EventBody[] {
-  if (typeof id !== 'string' || id === '') return [];
-  const data = { id, name: toName(name), args: args ?? {}, phase: 'start' as const };
-  return [{ type: 'tool_call', data }];
+interface StartedTool {
+  readonly name: unknown;
+  readonly args: unknown;
 }
 
-function toolEnd(id: unknown, name: unknown, args: unknown, result: unknown): readonly EventBody[] {
+function toolCall(
+  phase: 'start' | 'end',
+  id: unknown,
+  { name, args }: StartedTool,
+  result?: unknown,
+): readonly EventBody[] {
   if (typeof id !== 'string' || id === '') return [];
-  const data = { id, name: toName(name), args: args ?? {}, phase: 'end' as const };
+  const data = { id, name: toName(name), args: args ?? {}, phase };
   return [{ type: 'tool_call', data: { ...data, ...(result !== undefined && { result }) } }];
+}
+
+function toResult(output: unknown, isFailed: boolean): unknown {
+  return isFailed ? { failed: true, output } : output;
 }
 
 function toText(value: unknown): string {
@@ -75,8 +97,6 @@ function toName(name: unknown): string {
 
 /** `claude -p --output-format stream-json --include-partial-messages`. */
 export class ClaudeReader extends PresetReader {
-  readonly #tools = new Map<unknown, Fields>();
-
   protected *take(line: Fields): Generator<EventBody> {
     if (isSessionId(line.session_id)) this.sessionId = line.session_id;
     const content = toFields(line.message).content;
@@ -87,30 +107,19 @@ export class ClaudeReader extends PresetReader {
         if (line.parent_tool_use_id == null) yield* token(textOf(toFields(line.event)));
         return;
       case 'assistant':
-        for (const block of blocks) yield* this.#start(block);
+        for (const { type, id, name, input } of blocks) {
+          if (type === 'tool_use') yield* this.begin(id, name, input);
+        }
         return;
       case 'user':
-        for (const block of blocks) yield* this.#end(block);
+        for (const { type, tool_use_id, content: output, is_error } of blocks) {
+          if (type === 'tool_result') yield* this.end(tool_use_id, output, is_error === true);
+        }
         return;
       case 'result':
         this.#finish(line);
         return;
     }
-  }
-
-  *#start(block: Fields): Generator<EventBody> {
-    if (block.type !== 'tool_use') return;
-    this.#tools.set(block.id, block);
-    yield* toolStart(block.id, block.name, block.input);
-  }
-
-  *#end(block: Fields): Generator<EventBody> {
-    const tool = this.#tools.get(block.tool_use_id);
-    if (block.type !== 'tool_result' || !tool) return;
-    this.#tools.delete(block.tool_use_id);
-    const result =
-      block.is_error === true ? { failed: true, output: block.content } : block.content;
-    yield* toolEnd(tool.id, tool.name, tool.input, result);
   }
 
   /** An error of its model's service comes with the subtype "success", too. */
@@ -137,7 +146,7 @@ export class CodexReader extends PresetReader {
         if (isSessionId(line.thread_id)) this.sessionId = line.thread_id;
         return;
       case 'item.started':
-        if (isTool(item)) yield* toolStart(item.id, item.type, inputOf(item));
+        if (isTool(item)) yield* toolCall('start', item.id, toolOf(item));
         return;
       case 'item.completed':
         yield* this.#completed(item);
@@ -166,9 +175,8 @@ export class CodexReader extends PresetReader {
     } else if (isTool(item)) {
       const { aggregated_output, exit_code, result, changes, status } = item;
       const output = aggregated_output ?? result ?? changes;
-      const failed = status === 'failed' || (typeof exit_code === 'number' && exit_code !== 0);
-      const ended = failed ? { failed: true, output } : output;
-      yield* toolEnd(item.id, item.type, inputOf(item), ended);
+      const isFailed = status === 'failed' || (typeof exit_code === 'number' && exit_code !== 0);
+      yield* toolCall('end', item.id, toolOf(item), toResult(output, isFailed));
     }
   }
 }
@@ -179,16 +187,16 @@ function isTool({ type }: Fields): boolean {
   return typeof type === 'string' && !WORDS.has(type);
 }
 
-/** What it was called with, without what came of it. */
-function inputOf({ command, query, server, tool, arguments: given, changes }: Fields): Fields {
+/** What was called, and with what, without what came of it. */
+function toolOf(item: Fields): StartedTool {
+  const { type: name, command, query, server, tool, arguments: given, changes } = item;
   const fields = { command, query, server, tool, arguments: given, changes };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  const known = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return { name, args: Object.fromEntries(known) };
 }
 
 /** `gemini --output-format stream-json`. Its sessions cannot be named for later. */
 export class GeminiReader extends PresetReader {
-  readonly #tools = new Map<unknown, Fields>();
-
   protected *take(line: Fields): Generator<EventBody> {
     switch (line.type) {
       case 'message':
@@ -197,11 +205,10 @@ export class GeminiReader extends PresetReader {
         yield* token(line.content);
         return;
       case 'tool_use':
-        this.#tools.set(line.tool_id, line);
-        yield* toolStart(line.tool_id, line.tool_name, line.parameters);
+        yield* this.begin(line.tool_id, line.tool_name, line.parameters);
         return;
       case 'tool_result':
-        yield* this.#end(line);
+        yield* this.end(line.tool_id, line.output ?? line.error, line.status !== 'success');
         return;
       case 'error':
         yield* note(line.message);
@@ -212,14 +219,6 @@ export class GeminiReader extends PresetReader {
         if (line.status !== 'success') this.failed(line.error, toFields(line.error).code);
         return;
     }
-  }
-
-  *#end({ tool_id, status, output, error }: Fields): Generator<EventBody> {
-    const tool = this.#tools.get(tool_id);
-    if (!tool) return;
-    this.#tools.delete(tool_id);
-    const result = status === 'success' ? output : { failed: true, output: output ?? error };
-    yield* toolEnd(tool_id, tool.tool_name, tool.parameters, result);
   }
 }
 
@@ -235,7 +234,7 @@ export class OpencodeReader extends PresetReader {
         yield* token(part.text);
         return;
       case 'tool_use':
-        yield* toTool(part);
+        yield* this.#tool(part);
         return;
       case 'step_finish':
         this.hasAnswer = true;
@@ -245,14 +244,14 @@ export class OpencodeReader extends PresetReader {
         return;
     }
   }
-}
 
-/** Reported once, when it is over. */
-function* toTool({ callID, tool, state }: Fields): Generator<EventBody> {
-  const { status, input, output, error } = toFields(state);
-  const result = status === 'completed' ? output : { failed: true, output: error };
-  yield* toolStart(callID, tool, input);
-  yield* toolEnd(callID, tool, input, result);
+  /** Reported once, when it is over. */
+  *#tool({ callID, tool, state }: Fields): Generator<EventBody> {
+    const { status, input, output, error } = toFields(state);
+    const isFailed = status !== 'completed';
+    yield* this.begin(callID, tool, input);
+    yield* this.end(callID, isFailed ? error : output, isFailed);
+  }
 }
 
 /** It becomes an argument, and the program itself named it: only what cannot be an option. */

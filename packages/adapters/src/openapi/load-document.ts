@@ -15,7 +15,7 @@ import {
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { HttpClient } from '../http/http-client.ts';
-import { requestJson } from '../http/json-values.ts';
+import { JsonRequests } from '../http/json-requests.ts';
 import { httpOptionsSchema } from '../http/options.ts';
 import { parseTarget } from '../http/target.ts';
 import { failure } from '../reasons.ts';
@@ -56,14 +56,14 @@ function isAddress(document: string): boolean {
 async function fetchDocument(
   uri: string,
   headers: DocumentPlace['headers'],
-  { signal, log, names }: LoadContext,
+  context: LoadContext,
 ): Promise<OpenApiDocument> {
   const manifest = toReader(uri, headers);
   const options = httpOptionsSchema.parse({ max_result_bytes: MAX_BYTES });
   const client = new HttpClient(manifest, parseTarget(manifest, options));
   try {
-    const request = { method: 'GET', path: client.target.path } as const;
-    const value = await requestJson(client, request, { signal, log, names }, { texts: true });
+    const request = { method: 'GET', path: client.target.path };
+    const value = await new JsonRequests(client, context).json(request, { texts: true });
     return typeof value === 'string' ? await parseOpenApi(value, uri) : new OpenApiDocument(value);
   } finally {
     await client.close();

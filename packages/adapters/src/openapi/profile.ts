@@ -11,13 +11,11 @@ import {
   type Manifest,
   TOOL_ERROR,
   toFields,
-  toHeaders,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import type { HttpClient } from '../http/http-client.ts';
-import { streamJson } from '../http/json-values.ts';
 import type { OptionsOf } from '../http/options.ts';
-import type { Profile, ProfileCall } from '../http/profile.ts';
+import { HttpProfile, type ProfileCall } from '../http/profile.ts';
 import { toFinal } from '../http/template/read-answer.ts';
 import { failure } from '../reasons.ts';
 import { capabilityNotFound } from '../upstream/call.ts';
@@ -30,46 +28,36 @@ interface Loaded {
   readonly operations: readonly Operation[];
 }
 
-export class OpenApiProfile implements Profile {
-  readonly healthPath: string;
-  readonly #manifest: Manifest;
-  readonly #client: HttpClient;
-  readonly #document: string;
+export class OpenApiProfile extends HttpProfile<OptionsOf<'openapi'>> {
   readonly #baseFolder: string;
   #loaded: Loaded | undefined;
 
   constructor(
     manifest: Manifest,
     client: HttpClient,
-    { document }: OptionsOf<'openapi'>,
+    options: OptionsOf<'openapi'>,
     baseFolder: string,
   ) {
-    this.healthPath = client.target.path;
-    this.#manifest = manifest;
-    this.#client = client;
-    this.#document = document;
+    super(manifest, client, options);
     this.#baseFolder = baseFolder;
   }
 
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
-    const { envelope, context, names, capability } = call;
-    const { input, trace, hop } = envelope;
+    const { envelope, context, capability, requests } = call;
+    const { input } = envelope;
     const operation = await this.#operation(capability, context);
     if (input.attachments.length > 0) throw failure('attachments');
     const given =
       input.arguments ?? argumentsFromTask(input, operation.capability.input_schema ?? {});
-    const request = toRequest(operation, given, this.#client.target);
-    const headers = { ...request.headers, ...toHeaders(trace, hop) };
-    const { signal, log } = context;
-    const forms = { lines: true, texts: true };
+    const request = toRequest(operation, given, this.client.target);
     const values: unknown[] = [];
-    const items = streamJson(this.#client, { ...request, headers }, { signal, log, names }, forms);
+    const items = requests.stream(request, { lines: true, texts: true });
     try {
       for await (const item of items) {
         if (item.type === 'value') values.push(item.value);
         if (item.type !== 'final') continue;
         const document = values.length > 0 ? values : item.value;
-        return yield toFinal(document, {}, this.#client.excerpt);
+        return yield toFinal(document, {}, this.client.excerpt);
       }
     } catch (error) {
       throw aboutArguments(error, operation);
@@ -78,19 +66,20 @@ export class OpenApiProfile implements Profile {
   }
 
   /** Reads the document again. */
-  async describe({ signal, log }: CallContext): Promise<AgentDescription> {
-    const { agent_id, endpoint } = this.#manifest;
-    const { origin } = this.#client.target;
-    const isOwn = URL.parse(this.#document)?.origin === origin;
+  override async describe({ signal, log }: CallContext): Promise<AgentDescription> {
+    const { agent_id, endpoint } = this.manifest;
+    const { origin } = this.client.target;
+    const { document: source } = this.options;
+    const isOwn = URL.parse(source)?.origin === origin;
     const place = {
-      document: this.#document,
+      document: source,
       baseFolder: this.#baseFolder,
       headers: isOwn ? endpoint.headers : undefined,
     };
     const document = await loadDocument(place, { signal, log, names: { agent_id } });
     const address = new URL(endpoint.uri ?? '');
     const own = {
-      headers: new Set(Object.keys(this.#client.target.headers)),
+      headers: new Set(Object.keys(this.client.target.headers)),
       query: new Set(address.searchParams.keys()),
     };
     const base = address.origin + address.pathname;
@@ -109,7 +98,7 @@ export class OpenApiProfile implements Profile {
     return description;
   }
 
-  async find(name: string, context: CallContext): Promise<Capability | undefined> {
+  override async find(name: string, context: CallContext): Promise<Capability | undefined> {
     const { operations } = await this.#load(context);
     return operations.find(({ capability }) => capability.name === name)?.capability;
   }
@@ -121,7 +110,7 @@ export class OpenApiProfile implements Profile {
       return capability.name === tool || capability.tool === tool;
     });
     if (found) return found;
-    throw capabilityNotFound(this.#manifest, name);
+    throw capabilityNotFound(this.manifest, name);
   }
 
   async #load(context: CallContext): Promise<Loaded> {

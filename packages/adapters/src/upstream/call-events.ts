@@ -2,7 +2,7 @@
 // bounded amount: a reader that sees `isFull` waits for `room` and leaves the agent's output where
 // it is. The first final or failure ends the call; what the agent says after it is dropped.
 
-import type { EventBody, FabricError } from '@starloom/core';
+import { assertWanted, type EventBody, FabricError } from '@starloom/core';
 
 /** In bytes as the agent sent them; one event more may be held. */
 const CAPACITY = 65_536;
@@ -75,6 +75,25 @@ export class CallEvents implements AsyncIterable<EventBody> {
     if (!this.isFull || this.#ended) return Promise.resolve();
     this.#room ??= Promise.withResolvers();
     return this.#room.promise;
+  }
+
+  /** The events until the signal aborts; `leave` is called when they are over, or no longer wanted. */
+  async *readUntil(
+    signal: AbortSignal,
+    leave: () => void,
+  ): AsyncGenerator<EventBody, void, undefined> {
+    const onAbort = () => {
+      this.abort(FabricError.from(signal.reason));
+      leave();
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      assertWanted(signal);
+      yield* this;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      leave();
+    }
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<EventBody, void, undefined> {

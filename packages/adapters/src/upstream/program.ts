@@ -1,16 +1,16 @@
-// Options of every adapter that starts a program.
+// The program of an agent: its options, which every adapter that starts one takes, and its start.
 
-import type { Health, Log } from '@starloom/core';
-import { findProgram, type ProcessOptions } from '@starloom/wire';
+import type { Log, Manifest } from '@starloom/core';
+import {
+  childEnvironment,
+  type Excerpt,
+  type ManagedProcess,
+  type ProcessOptions,
+  spawnProcess,
+} from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
-import {
-  ISOLATION_LEVELS,
-  type Isolation,
-  isolationState,
-  mayRunWithout,
-  unisolated,
-} from './isolation.ts';
+import { ISOLATION_LEVELS, type Isolation, isolate } from './isolation.ts';
 
 const bytes = z.int().positive();
 
@@ -43,47 +43,44 @@ export const programOptions = {
     .describe('User that it runs as, instead of bubblewrap; the gateway must run as root'),
 } as const;
 
-interface IsolationOptions {
-  readonly isolation: Isolation['level'];
-  readonly writable: readonly string[];
-  readonly hidden: readonly string[];
-  readonly network: boolean;
-  readonly user?: string | undefined;
+export type ProgramOptions = z.infer<z.ZodObject<typeof programOptions>>;
+
+/** How the program of an agent is started, all from its manifest. */
+export interface AgentProgram {
+  readonly start: ProcessOptions;
+  readonly isolation: Isolation;
 }
 
-export function toIsolation(options: IsolationOptions): Isolation {
+/** BAD_INPUT when the manifest names no program. `own` is for what an adapter decides itself. */
+export function toProgram(
+  { agent_id, endpoint }: Manifest,
+  options: ProgramOptions,
+  own: Pick<ProcessOptions, 'cwd' | 'limits'> = {},
+): AgentProgram {
+  const { command, args = [], env: extra = {} } = endpoint;
+  if (command === undefined) throw failure('no_command', { agent_id });
+  const { inherit_env: allow, max_line_bytes: maxLineBytes, grace_ms: graceMs } = options;
+  const env = childEnvironment({ allow, extra });
+  const limits = { maxLineBytes, ...own.limits };
+  return {
+    start: { command, agentId: agent_id, args, env, graceMs, ...own, limits },
+    isolation: toIsolation(options),
+  };
+}
+
+function toIsolation(options: ProgramOptions): Isolation {
   const { isolation: level, writable, hidden, network, user } = options;
   const isOfBubblewrap = writable.length > 0 || hidden.length > 0 || !network;
   if (user !== undefined && isOfBubblewrap) throw failure('bad_options/bubblewrap');
   return { level, writable, hidden, network, user };
 }
 
-interface ProgramState {
-  readonly start: ProcessOptions;
-  readonly isolation: Isolation;
-  readonly isClosed: boolean;
-  readonly isRunning: boolean;
-  readonly isBackingOff: boolean;
-  readonly log: Log;
-}
-
-/** Of an agent that is a program: running, or able to start. */
-export async function programHealth(state: ProgramState): Promise<Health> {
-  const { start, isolation, isClosed, isRunning, isBackingOff, log } = state;
-  const checked_at = new Date().toISOString();
-  const offline = (message: string): Health => ({ status: 'offline', checked_at, message });
-  if (isClosed) return offline('The adapter is closed');
-  const isUnavailable = (await isolationState(isolation)) === 'unavailable';
-  const online: Health = {
-    status: 'online',
-    checked_at,
-    ...(isUnavailable && mayRunWithout(isolation) && unisolated(isolation, log)),
-  };
-  if (isRunning) return online;
-  if (isBackingOff) return { status: 'degraded', checked_at, message: 'The program keeps dying' };
-  if (!mayRunWithout(isolation) && isUnavailable) {
-    return offline('The isolation that the program must run in is missing');
-  }
-  if (await findProgram(start)) return online;
-  return offline('The program is not there, or may not be executed');
+/** Rejects with AGENT_OFFLINE when it cannot be started, POLICY_DENIED when it cannot be isolated. */
+export async function startProgram(
+  { start, isolation }: AgentProgram,
+  excerpt: Excerpt,
+  log: Log,
+): Promise<ManagedProcess> {
+  const onStderrLine = (line: string) => log.debug({ line: excerpt(line) }, 'agent stderr');
+  return spawnProcess({ ...(await isolate(start, isolation, log)), onStderrLine });
 }

@@ -1,6 +1,12 @@
-import type { Fields } from '@starloom/core';
+import { type Envelope, type Fields, readTask } from '@starloom/core';
 
-/** What was given beside the words, where only words can be given. */
+/** A call as one text, for agents that read nothing else: the task, then what else the caller gave. */
+export function toPrompt(input: Envelope['input']): string {
+  const { text, rest } = readTask(input);
+  const context = Object.keys(rest).length === 0 ? '' : toContextText(rest);
+  return [text, context].filter((part) => part !== '').join('\n\n');
+}
+
 export function toContextText(rest: Fields): string {
   return `Context, as JSON:\n${JSON.stringify(rest)}`;
 }

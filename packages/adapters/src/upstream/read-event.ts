@@ -2,9 +2,9 @@
 // content (tokens, tool calls, artifacts, the final) must be right, the rest is passed over when it is not.
 
 import {
-  CALL_STATES,
   type EventBody,
   type EventType,
+  eventBodySchema,
   exceedsDepth,
   type FabricError,
   MAX_JSON_DEPTH,
@@ -13,7 +13,12 @@ import { assertJsonLimits } from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
 
-/** `undefined` for an event to pass over; throws UPSTREAM_ERROR for one that cannot be. */
+/** Events without which the answer would be another one. */
+type ContentType = 'token' | 'tool_call' | 'artifact' | 'final';
+
+/** `undefined` for an event to pass over; throws UPSTREAM_ERROR for malformed content. */
+export function readEvent(type: ContentType, data: unknown): EventBody;
+export function readEvent(type: string, data: unknown): EventBody | undefined;
 export function readEvent(type: string, data: unknown): EventBody | undefined {
   if (!isEventType(type)) return undefined;
   const parsed = dataSchemas[type].safeParse(withoutNulls(data));
@@ -28,44 +33,19 @@ export function isEventType(type: unknown): type is EventType {
   return typeof type === 'string' && Object.hasOwn(dataSchemas, type);
 }
 
+const [status, token, toolCall, progress, artifact, final] = eventBodySchema.options;
+
+/** The schemas of our own events, without the fields that only the gateway writes. */
 const dataSchemas = {
-  status: z.object({ state: z.enum(CALL_STATES), message: z.string().optional() }),
-  token: z.object({ text: z.string() }),
-  tool_call: z.object({
-    id: z.string().min(1),
-    name: z.string().min(1),
-    args: z.unknown(),
-    phase: z.enum(['start', 'end']),
-    result: z.unknown().optional(),
-  }),
-  progress: z.object({
-    percent: z.number().min(0).max(100).optional(),
-    message: z.string().optional(),
-  }),
-  artifact: z.object({
-    id: z.string().min(1).max(256),
-    name: z.string().optional(),
-    media_type: z.string().min(1),
-    text: z.string().optional(),
-    data: z.base64().optional(),
-    uri: z.string().optional(),
-    append: z.boolean().optional(),
-    last: z.boolean().optional(),
-  }),
-  final: z.object({
-    answer: z.string().default(''),
-    citations: z
-      .array(
-        z.looseObject({
-          title: z.string().optional(),
-          uri: z.string().optional(),
-          text: z.string().optional(),
-        }),
-      )
-      .optional(),
-    data: z.unknown().optional(),
-    content: z.array(z.looseObject({ type: z.string() })).optional(),
-  }),
+  status: status.shape.data.omit({ inputs: true }).strip(),
+  token: token.shape.data.strip(),
+  tool_call: toolCall.shape.data.strip(),
+  progress: progress.shape.data.omit({ upstream: true }).strip(),
+  artifact: artifact.shape.data.strip(),
+  final: final.shape.data
+    .omit({ upstream: true })
+    .extend({ answer: z.string().default('') })
+    .strip(),
 } satisfies { [Type in EventType]: z.ZodType<Extract<EventBody, { type: Type }>['data']> };
 
 const TOO_DEEP = `arrays and objects nest deeper than ${MAX_JSON_DEPTH}`;

@@ -7,6 +7,7 @@ import {
   type ErrorDetails,
   exceedsDepth,
   FabricError,
+  type Fields,
   isErrorCode,
   toFields,
 } from '@starloom/core';
@@ -41,6 +42,16 @@ export function reportedError(error: unknown, excerpt: Excerpt): FabricError {
       ...retryAfter(toFields(details).retry_after_ms),
     },
   });
+}
+
+/** What an agent says of its failure in its own protocol, for `details.upstream`. */
+export function toUpstreamError({ code, message }: Fields, excerpt: Excerpt): ErrorDetails {
+  const kind = typeof code === 'string' || typeof code === 'number' ? String(code) : '';
+  const said = typeof message === 'string' ? excerpt(message) : '';
+  return {
+    ...(kind !== '' && { code: excerpt(kind) }),
+    message: said || 'The agent gave no reason',
+  };
 }
 
 /** Whether a JSON answer is an error payload. */

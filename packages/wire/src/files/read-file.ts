@@ -1,6 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { FabricError } from '@starloom/core';
+import { codeOf } from '../own-file.ts';
 import { failure } from '../reasons.ts';
 import type { Roots } from './roots.ts';
 
@@ -96,9 +97,4 @@ export function fileFailure(error: unknown, path: string): FabricError {
   const reason = REASONS[codeOf(error) as keyof typeof REASONS];
   if (reason === undefined) return FabricError.from(error);
   return failure(reason, { path, kind: 'a folder' }, { cause: error });
-}
-
-export function codeOf(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : undefined;
 }

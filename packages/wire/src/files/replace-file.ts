@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../own-file.ts';
 import { failure } from '../reasons.ts';
-import { assertFile, codeOf } from './read-file.ts';
+import { assertFile } from './read-file.ts';
 import type { Roots } from './roots.ts';
 
 interface Replacement {

@@ -5,8 +5,9 @@
 import { type FileHandle, lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { FabricError } from '@starloom/core';
+import { codeOf } from '../own-file.ts';
 import { failure } from '../reasons.ts';
-import { codeOf, fileFailure } from './read-file.ts';
+import { fileFailure } from './read-file.ts';
 
 const ON_LINUX = process.platform === 'linux';
 

@@ -2,6 +2,7 @@
 
 import { FabricError } from '@starloom/core';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import { codeOf } from '../own-file.ts';
 import { failure } from '../reasons.ts';
 
 export interface DatabaseSession {
@@ -119,10 +120,6 @@ function toEngineError(error: unknown, what: string): FabricError {
   // A statement that is wrong in itself (classes 22, 23 and 42) is a bug, not an outage.
   if (/^(22|23|42)/.test(code)) return FabricError.from(error);
   return unavailable(error, what);
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }
 
 function unavailable(cause: unknown, what: string): FabricError {

@@ -9,36 +9,23 @@ import {
   type InputResponse,
   readTask,
   toFields,
-  withoutSent,
 } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
-import type { HttpClient } from '../http-client.ts';
-import { streamJson } from '../json-values.ts';
+import { readEvent } from '../../upstream/read-event.ts';
+import { toUpstreamError } from '../../upstream/reported-error.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { type HistoryMessage, lastMessages, messagesIn } from './history.ts';
-import { answersTo, type Interrupt, interruptsIn, toInterrupts, toPayload } from './interrupts.ts';
-import {
-  AskProfile,
-  badAnswer,
-  eventOf,
-  headersOf,
-  keptId,
-  requestsOf,
-  toProgress,
-} from './shared.ts';
+import { type Interrupt, runWithQuestions, toInterrupts, toPayload } from './interrupts.ts';
+import { AskProfile, badAnswer, keptId, toProgress } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
 const VERSION = '1.0';
-/** Questions in one call. */
-const MAX_LEGS = 100;
 
 export class AgUiProfile extends AskProfile<OptionsOf<'ag-ui'>> {
-  readonly healthPath = this.client.target.path;
-
   call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
-    return new AgUiCall(this.client, this.options, call).events();
+    return new AgUiCall(this.options, call).events();
   }
 }
 
@@ -49,15 +36,13 @@ interface ResumeEntry {
 }
 
 class AgUiCall {
-  readonly #client: HttpClient;
   readonly #options: OptionsOf<'ag-ui'>;
   readonly #call: ProfileCall;
   readonly #threadId: string;
   readonly #messages: readonly HistoryMessage[];
 
-  constructor(client: HttpClient, options: OptionsOf<'ag-ui'>, call: ProfileCall) {
+  constructor(options: OptionsOf<'ag-ui'>, call: ProfileCall) {
     const { context, envelope } = call;
-    this.#client = client;
     this.#options = options;
     this.#call = call;
     this.#threadId = keptId(context, 'thread_id') ?? randomUUID();
@@ -67,43 +52,34 @@ class AgUiCall {
     this.#messages = context.responses && before.length > 0 ? before : [...before, asked];
   }
 
-  async *events(): AsyncGenerator<EventBody, void, undefined> {
-    const { handle, responses } = this.#call.context;
-    let resume = responses && toResume(interruptsIn(handle), responses);
-    for (let leg = 0; leg < MAX_LEGS; leg += 1) {
-      const interrupts: readonly Interrupt[] | undefined = yield* this.#run(resume, leg > 0);
-      if (!interrupts) return;
-      const answers = await answersTo(this.#call.context, interrupts, this.#handle());
-      const ids = interrupts.map(({ id }) => id);
-      resume = toResume(ids, answers);
-    }
-    throw failure('too_many_questions', { limit: MAX_LEGS });
+  events(): AsyncGenerator<EventBody, void, undefined> {
+    return runWithQuestions<readonly ResumeEntry[] | undefined>({
+      context: this.#call.context,
+      begin: () => undefined,
+      resume: toResume,
+      run: (resume) => this.#run(resume),
+      handle: () => this.#handle(),
+    });
   }
 
-  /** One run: its events, and what it ended to ask. */
   async *#run(
     resume: readonly ResumeEntry[] | undefined,
-    isLater: boolean,
-  ): AsyncGenerator<EventBody, readonly Interrupt[] | undefined, undefined> {
-    const translator = new AgUiTranslator(this.#client.excerpt);
-    const { path } = this.#client.target;
-    const headers = headersOf(this.#call);
-    const request = { method: 'POST', path, headers, body: this.#toInput(resume) } as const;
-    try {
-      for await (const item of streamJson(this.#client, request, requestsOf(this.#call))) {
-        if (item.type === 'final' && item.value !== undefined) {
-          throw badAnswer('it answered without a stream of events');
-        }
-        if (item.type !== 'value') continue;
-        yield* translator.fromEvent(item.value);
-        if (translator.interrupts) return translator.interrupts;
-        if (!translator.isOver) continue;
-        this.#keep(translator.text);
-        yield* translator.ending();
-        return undefined;
+  ): AsyncGenerator<EventBody, readonly Interrupt[], undefined> {
+    const { requests } = this.#call;
+    const { excerpt, target } = requests.client;
+    const translator = new AgUiTranslator(excerpt);
+    const body = this.#toInput(resume);
+    for await (const item of requests.stream({ method: 'POST', path: target.path, body })) {
+      if (item.type === 'final' && item.value !== undefined) {
+        throw badAnswer('it answered without a stream of events');
       }
-    } catch (error) {
-      throw isLater ? withoutSent(error) : error;
+      if (item.type !== 'value') continue;
+      yield* translator.fromEvent(item.value);
+      if (translator.interrupts) return translator.interrupts;
+      if (!translator.isOver) continue;
+      this.#keep(translator.text);
+      yield* translator.ending();
+      return [];
     }
     throw failure('no_final');
   }
@@ -129,16 +105,12 @@ class AgUiCall {
   }
 
   #keep(answer: string): void {
-    const { history_bytes } = this.#options;
-    const all = [...this.#messages, { role: 'assistant', content: answer }];
-    const messages = lastMessages(all, history_bytes);
-    const history = messages.length > 0 ? { messages } : {};
-    this.#call.context.keep?.({ thread_id: this.#threadId, ...history });
+    const said = { role: 'assistant', content: answer };
+    this.#call.context.keep?.(this.#handle([...this.#messages, said]));
   }
 
-  #handle() {
-    const { history_bytes } = this.#options;
-    const messages = lastMessages(this.#messages, history_bytes);
+  #handle(all = this.#messages) {
+    const messages = lastMessages(all, this.#options.history_bytes);
     return { thread_id: this.#threadId, ...(messages.length > 0 && { messages }) };
   }
 }
@@ -203,7 +175,7 @@ class AgUiTranslator {
   *ending(): Generator<EventBody, void, undefined> {
     yield* this.#calls.startAll();
     const data = this.#result === undefined || this.#result === null ? {} : { data: this.#result };
-    yield eventOf('final', { answer: this.text, ...data });
+    yield readEvent('final', { answer: this.text, ...data });
   }
 
   *#fromRun(event: Fields): Generator<EventBody, void, undefined> {
@@ -215,7 +187,7 @@ class AgUiTranslator {
         this.#finish(event);
         return;
       case 'RUN_ERROR':
-        throw failure('tool_error/run', { upstream: this.#errorOf(event) });
+        throw failure('tool_error/run', { upstream: toUpstreamError(event, this.#excerpt) });
       case 'STEP_STARTED':
         yield toProgress(undefined, event.stepName);
         return;
@@ -226,13 +198,6 @@ class AgUiTranslator {
         yield toProgress(event.content, event.activityType);
         return;
     }
-  }
-
-  #errorOf({ code, message }: Fields): Fields {
-    return {
-      ...(typeof code === 'string' && { code: this.#excerpt(code) }),
-      message: this.#excerpt(String(message ?? '')) || 'The agent gave no reason',
-    };
   }
 
   #finish({ outcome, result }: Fields): void {

@@ -3,16 +3,21 @@
 import {
   type AgentHandle,
   type CallContext,
+  type EventBody,
   exceedsDepth,
   type InputRequest,
   type InputResponse,
   isObject,
   toFields,
+  withoutSent,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
+import { failure } from '../../reasons.ts';
 
 const MAX_MESSAGE = 16_384;
 const MAX_INTERRUPTS = 100;
+/** Questions in one call. */
+const MAX_LEGS = 100;
 
 export interface Interrupt {
   readonly id: string;
@@ -39,19 +44,44 @@ export function toInterrupts(all: readonly InterruptFields[]): Interrupt[] {
   });
 }
 
-/** Asks the caller; with no caller to ask each answer is `cancel`. */
-export async function answersTo(
-  { ask }: CallContext,
-  interrupts: readonly Interrupt[],
-  handle: AgentHandle,
-): Promise<readonly InputResponse[]> {
-  const requests = interrupts.map(({ request }) => request);
-  if (!ask) return requests.map(({ id }) => ({ id, action: 'cancel' }));
-  return ask(requests, { handle: { ...handle, interrupts: interrupts.map(({ id }) => id) } });
+interface QuestionedRuns<Start> {
+  readonly context: CallContext;
+  /** What the first run begins with. */
+  readonly begin: () => Start;
+  /** What a run begins with that answers; ids are those of the agent. */
+  readonly resume: (ids: readonly string[], responses: readonly InputResponse[]) => Start;
+  /** One run: its events, and what it ended to ask. */
+  readonly run: (start: Start) => AsyncGenerator<EventBody, readonly Interrupt[], undefined>;
+  /** What a later call needs to go on. */
+  readonly handle: () => AgentHandle;
+}
+
+/** Runs of one call, until one ends without a question. With no caller to ask each answer is `cancel`. */
+export async function* runWithQuestions<Start>(
+  runs: QuestionedRuns<Start>,
+): AsyncGenerator<EventBody, void, undefined> {
+  const { responses, handle, ask } = runs.context;
+  let start = responses ? runs.resume(interruptsIn(handle), responses) : runs.begin();
+  for (let leg = 0; leg < MAX_LEGS; leg += 1) {
+    let interrupts: readonly Interrupt[];
+    try {
+      interrupts = yield* runs.run(start);
+    } catch (error) {
+      throw leg > 0 ? withoutSent(error) : error;
+    }
+    if (interrupts.length === 0) return;
+    const ids = interrupts.map(({ id }) => id);
+    const requests = interrupts.map(({ request }) => request);
+    const answers: readonly InputResponse[] = ask
+      ? await ask(requests, { handle: { ...runs.handle(), interrupts: ids } })
+      : requests.map(({ id }) => ({ id, action: 'cancel' }));
+    start = runs.resume(ids, answers);
+  }
+  throw failure('too_many_questions', { limit: MAX_LEGS });
 }
 
 /** The interrupts that an earlier call ended with, by their ids at the agent. */
-export function interruptsIn(handle: AgentHandle | undefined): readonly string[] {
+function interruptsIn(handle: AgentHandle | undefined): readonly string[] {
   const ids = handle?.interrupts;
   return Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [];
 }

@@ -4,9 +4,11 @@
 import { type EventBody, exceedsDepth, type Fields, toFields } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
+import { readEvent } from '../../upstream/read-event.ts';
+import { toUpstreamError } from '../../upstream/reported-error.ts';
 import { pointTo } from '../json-pointer.ts';
 import { type Interrupt, toInterrupts } from './interrupts.ts';
-import { badAnswer, eventOf, toProgress } from './shared.ts';
+import { badAnswer, toProgress } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
 const INTERRUPT = '__interrupt__';
@@ -46,10 +48,8 @@ export class LangGraphTranslator {
       case 'custom':
         yield toProgress(value);
         return;
-      case 'error': {
-        const { error, message } = toFields(value);
-        throw this.#failure(error, message);
-      }
+      case 'error':
+        throw this.#failure(toFields(value));
     }
   }
 
@@ -60,7 +60,7 @@ export class LangGraphTranslator {
       throw badAnswer('it answered without a state');
     }
     const { __error__: failed } = state;
-    if (failed) throw this.#failure(toFields(failed).error, toFields(failed).message);
+    if (failed) throw this.#failure(toFields(failed));
     if (exceedsDepth(value)) throw badAnswer('its state is nested too deep');
     this.#noteInterrupts(state[INTERRUPT]);
     this.#state = state;
@@ -77,7 +77,7 @@ export class LangGraphTranslator {
     const said = hasMessages ? lastText(messages) : undefined;
     const answer = pointed ?? said ?? (this.#text || rest);
     yield* this.#calls.startAll();
-    yield eventOf('final', {
+    yield readEvent('final', {
       answer: typeof answer === 'string' ? answer : JSON.stringify(answer),
       ...(Object.keys(rest).length > 0 && { data: rest }),
     });
@@ -125,12 +125,10 @@ export class LangGraphTranslator {
     if (this.interrupts.length === 0) throw badAnswer('it asks nothing that has an id');
   }
 
-  #failure(kind: unknown, message: unknown) {
-    const upstream = {
-      ...(typeof kind === 'string' && { code: this.#excerpt(kind) }),
-      message: this.#excerpt(String(message ?? '')) || 'The agent gave no reason',
-    };
-    return failure('tool_error/run', { upstream });
+  #failure({ error: code, message }: Fields) {
+    return failure('tool_error/run', {
+      upstream: toUpstreamError({ code, message }, this.#excerpt),
+    });
   }
 }
 

@@ -4,11 +4,12 @@
 import { type Attachment, type EventBody, toFields } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
+import { readEvent } from '../../upstream/read-event.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { lastMessages, messagesIn } from './history.ts';
 import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
-import { badAnswer, eventOf, isImage, toFileUrl, toInputParts } from './shared.ts';
+import { badAnswer, isImage, toFileUrl, toImagePart, toInputParts } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
 export class OpenAiChatProfile extends OpenAiProfile<OptionsOf<'openai-chat'>> {
@@ -85,7 +86,7 @@ class ChatTranslator {
     }
     yield* this.#calls.startAll();
     const data = this.#calls.size > 0 ? { tool_calls: this.#calls.toData() } : undefined;
-    yield eventOf('final', { answer: this.text, ...(data && { data }) });
+    yield readEvent('final', { answer: this.text, ...(data && { data }) });
   }
 
   #addCalls(calls: unknown): void {
@@ -105,9 +106,8 @@ function toContent({ envelope }: ProfileCall): unknown {
 }
 
 function toPart(file: Attachment): object {
-  const url = toFileUrl(file);
-  if (url !== undefined && isImage(file)) return { type: 'image_url', image_url: { url } };
+  if (isImage(file)) return toImagePart(file);
   if (file.data === undefined)
     throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
-  return { type: 'file', file: { filename: file.name ?? 'file', file_data: url } };
+  return { type: 'file', file: { filename: file.name ?? 'file', file_data: toFileUrl(file) } };
 }

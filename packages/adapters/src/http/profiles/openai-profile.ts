@@ -1,31 +1,30 @@
 import { type ErrorCode, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import { type JsonValue, streamJson } from '../json-values.ts';
+import { toUpstreamError } from '../../upstream/reported-error.ts';
+import type { JsonValue } from '../json-requests.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
-import { AskProfile, headersOf, requestsOf } from './shared.ts';
+import { AskProfile } from './shared.ts';
 
 /** What the interfaces of OpenAI have in common: how a model is named, asked and read. */
 export abstract class OpenAiProfile<
   Options extends OptionsOf<'openai-chat' | 'openai-responses'>,
 > extends AskProfile<Options> {
-  readonly healthPath = this.client.target.pathOf('/models');
+  override get healthPath(): string {
+    return this.client.target.pathOf('/models');
+  }
 
   protected ask(call: ProfileCall, path: string, asked: object): AsyncIterable<JsonValue> {
     const { model, body } = this.options;
+    const { capability, envelope, requests } = call;
     const request = {
       ...body,
-      model: call.capability.tool ?? model,
+      model: capability.tool ?? model,
       ...asked,
-      stream: call.envelope.response.stream,
+      stream: envelope.response.stream,
     };
     const place = this.client.target.pathOf(path);
-    return streamJson(
-      this.client,
-      { method: 'POST', path: place, headers: headersOf(call), body: request },
-      requestsOf(call),
-      { done: '[DONE]' },
-    );
+    return requests.stream({ method: 'POST', path: place, body: request }, { done: '[DONE]' });
   }
 }
 
@@ -48,14 +47,10 @@ export function openAiFailure(error: unknown, excerpt: Excerpt): FabricError {
   const kinds = [code, type].filter((each) => typeof each === 'string');
   const found = MEANINGS.find(([pattern]) => kinds.some((kind) => pattern.test(kind)));
   const [, known, reason] = found ?? [undefined, 'UPSTREAM_ERROR' as const, 'server_error'];
-  const said = typeof message === 'string' ? message : typeof error === 'string' ? error : '';
   return new FabricError(known, 'The model server reported an error', {
     details: {
       reason,
-      upstream: {
-        ...(kinds[0] !== undefined && { code: excerpt(kinds[0]) }),
-        message: excerpt(said) || 'The agent gave no reason',
-      },
+      upstream: toUpstreamError({ code: kinds[0], message: message ?? error }, excerpt),
       fix: 'see details.upstream',
     },
   });

@@ -3,10 +3,11 @@
 import { type Attachment, type Citation, type EventBody, toFields } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
+import { readEvent } from '../../upstream/read-event.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
-import { badAnswer, eventOf, isImage, keptId, toFileUrl, toInputParts } from './shared.ts';
+import { badAnswer, isImage, keptId, toFileUrl, toInputParts } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
 export class OpenAiResponsesProfile extends OpenAiProfile<OptionsOf<'openai-responses'>> {
@@ -90,7 +91,7 @@ class ResponseTranslator {
     const citations = parts.flatMap(({ annotations }) => toCitations(annotations));
     const calls = output.map(toFields).filter(({ type }) => type === 'function_call');
     this.isOver = true;
-    yield eventOf('final', {
+    yield readEvent('final', {
       answer: parts.map(({ text }) => text).join('') || this.#text,
       ...(citations.length > 0 && { citations }),
       ...(calls.length > 0 && { data: { tool_calls: this.#calls.toData() } }),

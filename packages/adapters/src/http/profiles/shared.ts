@@ -1,27 +1,23 @@
-// What the ready profiles have in common: the capability `ask`, the headers of a call, and errors.
+// What the ready profiles have in common: the capability `ask`, texts and files of a call, and errors.
 
 import {
   type AgentDescription,
   type Attachment,
   type CallContext,
   type Capability,
-  callHeaders,
   capabilitySchema,
   type Envelope,
   type EventBody,
   exceedsDepth,
   type FabricError,
-  type Manifest,
-  readTask,
   TASK_SCHEMA,
   toFields,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
-import { readEvent } from '../../upstream/read-event.ts';
-import type { HttpClient } from '../http-client.ts';
-import type { RequestContext } from '../json-values.ts';
-import type { Profile, ProfileCall } from '../profile.ts';
+import { describeManifest } from '../../upstream/endpoint.ts';
+import { toPrompt } from '../../upstream/prompt-text.ts';
+import { HttpProfile } from '../profile.ts';
 
 /** What an agent that is talked to offers where its manifest names no capabilities. */
 export const ASK: Capability = capabilitySchema.parse({
@@ -31,25 +27,9 @@ export const ASK: Capability = capabilitySchema.parse({
   input_schema: TASK_SCHEMA,
 });
 
-export function headersOf({ envelope, context }: ProfileCall): Record<string, string> {
-  return callHeaders(envelope, context);
-}
-
-export function requestsOf({ envelope, context, names }: ProfileCall): RequestContext {
-  const caller = envelope.auth.principal_id ?? undefined;
-  return { signal: context.signal, log: context.log, names, caller };
-}
-
 /** `problem` goes on where "The agent does not answer as its profile says" ends. */
 export function badAnswer(problem: string): FabricError {
   return failure('bad_result/profile', { problem });
-}
-
-/** An event that must be right; UPSTREAM_ERROR when it is not. */
-export function eventOf(type: 'tool_call' | 'final', data: object): EventBody {
-  const body = readEvent(type, data);
-  if (body) return body;
-  throw badAnswer(`it sent a malformed ${type}`);
 }
 
 /** What an earlier call kept, when it is a text that can be an id. */
@@ -58,27 +38,14 @@ export function keptId({ handle }: CallContext, name: string): string | undefine
   return typeof id === 'string' && id !== '' && id.length <= 512 ? id : undefined;
 }
 
-/** Agents that are talked to: without capabilities in their manifest they offer `ask`. */
-export abstract class AskProfile<Options> implements Profile {
-  abstract readonly healthPath: string;
-  protected readonly client: HttpClient;
-  protected readonly options: Options;
-  readonly #manifest: Manifest;
-
-  constructor(manifest: Manifest, client: HttpClient, options: Options) {
-    this.#manifest = manifest;
-    this.client = client;
-    this.options = options;
+/** Agents that are asked in words: without capabilities in their manifest they offer `ask`. */
+export abstract class AskProfile<Options> extends HttpProfile<Options> {
+  override async describe(): Promise<AgentDescription> {
+    const { capabilities = [ASK] } = this.manifest;
+    return describeManifest({ ...this.manifest, capabilities });
   }
 
-  abstract call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined>;
-
-  async describe(): Promise<AgentDescription> {
-    const { version, description, capabilities = [ASK] } = this.#manifest;
-    return { version, capabilities, ...(description === undefined ? {} : { description }) };
-  }
-
-  async find(name: string): Promise<Capability | undefined> {
+  override async find(name: string): Promise<Capability | undefined> {
     return name === ASK.name ? ASK : undefined;
   }
 }
@@ -91,14 +58,12 @@ interface InputParts {
 
 /** What the caller gave, for an agent that reads one message; files that are texts join the text. */
 export function toInputParts(input: Envelope['input']): InputParts {
-  const { text, rest } = readTask(input);
-  const more = Object.keys(rest).length === 0 ? [] : [JSON.stringify(rest)];
   const isText = (file: Attachment) => file.text !== undefined;
   const texts = input.attachments.filter(isText).map(({ name, text: content = '' }) => {
     return name === undefined ? content : `${name}:\n${content}`;
   });
   return {
-    text: [text, ...more, ...texts].filter((each) => each !== '').join('\n\n'),
+    text: [toPrompt(input), ...texts].filter((each) => each !== '').join('\n\n'),
     files: input.attachments.filter((file) => !isText(file)),
   };
 }
@@ -106,6 +71,13 @@ export function toInputParts(input: Envelope['input']): InputParts {
 /** Bytes as a `data:` URL, or where the file is. */
 export function toFileUrl({ media_type, data, uri }: Attachment): string | undefined {
   return data === undefined ? uri : `data:${media_type};base64,${data}`;
+}
+
+/** An image as the interfaces of models take it. */
+export function toImagePart(file: Attachment): object {
+  const url = toFileUrl(file);
+  if (url !== undefined) return { type: 'image_url', image_url: { url } };
+  throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
 }
 
 export function isImage({ media_type }: Attachment): boolean {

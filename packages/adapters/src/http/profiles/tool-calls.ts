@@ -1,8 +1,7 @@
 // Tool calls of agents whose protocols send them in pieces: the arguments as JSON text, bit by bit.
 
 import type { EventBody } from '@starloom/core';
-import { parseOrText } from '../../upstream/read-event.ts';
-import { eventOf } from './shared.ts';
+import { parseOrText, readEvent } from '../../upstream/read-event.ts';
 
 interface PendingCall {
   id: string;
@@ -44,7 +43,7 @@ export class ChatToolCalls {
     if (!call || call.isStarted) return;
     call.isStarted = true;
     const { id, name, text } = call;
-    yield eventOf('tool_call', { id, name, args: parseArguments(text), phase: 'start' });
+    yield readEvent('tool_call', { id, name, args: parseArguments(text), phase: 'start' });
   }
 
   /** The result of the call under `key`; results of calls that are unknown are passed over. */
@@ -54,7 +53,7 @@ export class ChatToolCalls {
     if (!call || call.isEnded) return;
     call.isEnded = true;
     const { id, name, text } = call;
-    yield eventOf('tool_call', { id, name, args: parseArguments(text), phase: 'end', result });
+    yield readEvent('tool_call', { id, name, args: parseArguments(text), phase: 'end', result });
   }
 
   /** All that were not announced yet. */

@@ -5,6 +5,7 @@ import { type EventBody, exceedsDepth, type FabricError, toFields } from '@starl
 import type { Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
+import { toUpstreamError } from '../../upstream/reported-error.ts';
 import { pointTo } from '../json-pointer.ts';
 import type { AnswerTemplate, EventRule } from './options.ts';
 import { fillFromAgent } from './placeholders.ts';
@@ -26,7 +27,7 @@ export function toFinal(
       fix: 'correct answer.text of its manifest',
     });
   const isPlain = text === undefined && data === undefined;
-  return read('final', {
+  return readEvent('final', {
     answer: isPlain ? toAnswer(document) : toAnswer(answer),
     data: isPlain
       ? dataOf(document)
@@ -50,20 +51,14 @@ export function fromEvent(
   const data = fillFromAgent(rule.data, value);
   if (rule.emit === 'error')
     throw agentFailure(Object.keys(toFields(data)).length === 0 ? value : data, excerpt);
-  return rule.emit === 'status' || rule.emit === 'progress'
-    ? readEvent(rule.emit, data)
-    : read(rule.emit, data);
+  return readEvent(rule.emit, data);
 }
 
 /** The failure that the agent itself reported: a text, or an object with code and message. */
 export function agentFailure(reported: unknown, excerpt: Excerpt): FabricError {
   const { code, type, message } = toFields(reported);
-  const kind = [code, type].find((each) => typeof each === 'string' || typeof each === 'number');
   const said = typeof message === 'string' ? message : toAnswer(reported);
-  const upstream = {
-    ...(kind !== undefined && { code: excerpt(String(kind)) }),
-    message: excerpt(said),
-  };
+  const upstream = toUpstreamError({ code: code ?? type, message: said }, excerpt);
   return failure('tool_error', { upstream });
 }
 
@@ -81,10 +76,4 @@ function meets(value: unknown, where: EventRule['where']): boolean {
   return Object.entries(where).every(([pointer, wanted]) => {
     return isDeepStrictEqual(pointTo(value, pointer), wanted);
   });
-}
-
-function read(type: 'token' | 'tool_call' | 'artifact' | 'final', data: unknown): EventBody {
-  const body = readEvent(type, data);
-  if (body) return body;
-  throw failure('bad_event', { type, fix: 'correct the events of its manifest' });
 }

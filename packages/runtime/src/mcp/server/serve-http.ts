@@ -12,7 +12,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
 import { isLoopback } from '@starloom/core';
 import type { Authenticator } from '@starloom/identity';
-import { createBrowserGuard, sendRefusal, settlesWithin } from '@starloom/wire';
+import { createBrowserGuard, settlesWithin, toRefusal, writeRefusal } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { createServer, notifySubscribers } from './create-server.ts';
 import type { AgentMcpFace } from './mcp-face.ts';
@@ -80,7 +80,7 @@ function listener(handler: McpHttpHandler, host: string, authenticator?: Authent
       const proven = authenticator?.authenticate({ transport: 'http', headers, url });
       if (proven instanceof Promise) await proven;
     } catch (error) {
-      sendRefusal(response, error, null, 'payload');
+      writeRefusal(response, toRefusal(error, null));
       return;
     }
     void serve(request as Parameters<typeof serve>[0], response);
