@@ -1,21 +1,17 @@
 import { Argument, type Command } from 'commander';
-import { examples } from '../command-line.ts';
+import { withExamples } from '../command-line.ts';
 import type { Terminal } from '../terminal.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['source <(starloom completion bash)', 'in ~/.bashrc'],
+    ['source <(starloom completion zsh)', 'in ~/.zshrc'],
+    ['starloom completion fish | source', 'in config.fish'],
+  ])
     .addArgument(new Argument('<shell>').choices(SHELLS))
-    .addHelpText(
-      'before',
-      examples(
-        ['source <(starloom completion bash)', 'in ~/.bashrc'],
-        ['source <(starloom completion zsh)', 'in ~/.zshrc'],
-        ['starloom completion fish | source', 'in config.fish'],
-      ),
-    )
     .action((shell: Shell) => {
       const words = wordsOf(command.parent ?? command, []);
       terminal.print(shell === 'fish' ? fish(words) : bash(words, shell === 'zsh'));

@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isObject } from '@starloom/core';
 import { Argument, type Command } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { readAddress } from '../gateway-client.ts';
 import { failure } from '../reasons.ts';
 import { readClientFile, stateFolder } from '../state-folder.ts';
@@ -102,16 +102,12 @@ interface ConnectOptions extends GlobalOptions {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['starloom connect cursor', 'show what would change'],
+    ['starloom connect cursor --apply', 'change it'],
+  ])
     .addArgument(new Argument('<client>').choices(Object.keys(CLIENTS)))
     .option('--apply', 'make the change; the file is backed up first')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom connect cursor', 'show what would change'],
-        ['starloom connect cursor --apply', 'change it'],
-      ),
-    )
     .action(action(terminal, () => connect));
 }
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import type { Terminal } from '../terminal.ts';
 import { line } from '../terminal-text.ts';
 
@@ -27,12 +27,8 @@ journal:
 };
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [['starloom init', 'files to begin with, which are never replaced']])
     .argument('[folder]', 'where; here by default')
-    .addHelpText(
-      'before',
-      examples(['starloom init', 'files to begin with, which are never replaced']),
-    )
     .action(action(terminal, () => init));
 }
 

@@ -15,7 +15,7 @@ import {
   stateOf,
 } from '@starloom/identity';
 import type { Command } from 'commander';
-import { action, examples, type GlobalOptions, toDurationMs } from '../command-line.ts';
+import { action, type GlobalOptions, toDurationMs, withExamples } from '../command-line.ts';
 import { joinRealm, shareNow } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import { identityFolder, makeStateFolder } from '../state-folder.ts';
@@ -42,8 +42,10 @@ export function define(keys: Command, terminal: Terminal): void {
     .command('list', { isDefault: true })
     .description('list keys; the keys themselves are not kept')
     .action(action(terminal, () => listSharedKeys));
-  keys
-    .command('create')
+  withExamples(keys.command('create'), [
+    ['starloom keys create ci --scope agent:coder', 'for callers of one agent'],
+    ['starloom keys create bob --tier partner --expires 30d', 'for a guest'],
+  ])
     .description('make a key of 256 random bits; it is shown once')
     .argument('<key_id>', 'name of the key, in logs and for these commands')
     .option('--principal <name>', 'who a caller with this key is; the id of the key by default')
@@ -52,13 +54,6 @@ export function define(keys: Command, terminal: Terminal): void {
     ])
     .option('--tier <tier>', 'how far the caller is trusted: local, org, partner, public', 'org')
     .option('--expires <time>', 'after this time it is refused, such as 90d or 12h', toDurationMs)
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom keys create ci --scope agent:coder', 'for callers of one agent'],
-        ['starloom keys create bob --tier partner --expires 30d', 'for a guest'],
-      ),
-    )
     .action(action(terminal, () => createSharedKey));
   keys
     .command('realm')

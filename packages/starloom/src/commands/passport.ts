@@ -17,8 +17,14 @@ import {
   toAuthority,
   toPassportClaims,
 } from '@starloom/identity';
-import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { action, examples, type GlobalOptions, toDurationMs } from '../command-line.ts';
+import { Argument, type Command } from 'commander';
+import {
+  action,
+  type GlobalOptions,
+  toCount,
+  toDurationMs,
+  withExamples,
+} from '../command-line.ts';
 import { joinRealm, shareNow } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
@@ -42,25 +48,20 @@ type RevokedKind = (typeof REVOKED_KINDS)[number];
 const HOUR_MS = 3_600_000;
 
 export function define(passport: Command, terminal: Terminal): void {
-  passport
-    .command('create')
+  withExamples(passport.command('create'), [
+    ['starloom passport create ada --scope agent:planner agent:coder', 'for a person'],
+    ['starloom passport create ada --delegate desk --scope agent:coder --life 8h', ''],
+  ])
     .description('sign a passport for a principal, or for one who acts for it')
     .argument('<principal>', 'on whose behalf calls are made')
     .option('--delegate <name>', 'who acts for the principal; the principal itself by default')
     .requiredOption('--scope <scope...>', 'what it may use: agent:…, capability:agent/name, …')
     .option('--tier <tier>', 'how far the caller is trusted: local, org, partner, public', 'org')
     .option('--life <time>', 'how long it is valid, 24h at most', toDurationMs, HOUR_MS)
-    .option('--depth <n>', 'longest chain of agents that act for it', toNumber, 5)
-    .option('--calls <n>', 'calls that agents may make below one call', toNumber)
+    .option('--depth <n>', 'longest chain of agents that act for it', toCount, 5)
+    .option('--calls <n>', 'calls that agents may make below one call', toCount)
     .option('--certificate <file>', 'PEM of the client certificate that its bearer must show')
     .option('--structured', 'as a JSON object instead of a compact token')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom passport create ada --scope agent:planner agent:coder', 'for a person'],
-        ['starloom passport create ada --delegate desk --scope agent:coder --life 8h', ''],
-      ),
-    )
     .action(action(terminal, () => createPassport));
   passport
     .command('show')
@@ -88,12 +89,6 @@ export function define(passport: Command, terminal: Terminal): void {
       .argument('<grant>', 'as "passport show" names it')
       .action(action(terminal, () => setSuspended(isSuspended)));
   }
-}
-
-function toNumber(text: string): number {
-  const number = Number(text);
-  if (Number.isInteger(number) && number >= 0) return number;
-  throw new InvalidArgumentError('expected a number.');
 }
 
 const MAX_LIFE_MS = 24 * 3_600_000;

@@ -8,11 +8,11 @@ import { agentsAround, giveMemoryBackWhenIdle, isDiskFull, keepReserve } from '@
 import type { Command } from 'commander';
 import {
   action,
-  examples,
   type GlobalOptions,
   readVersion,
   toPort,
   untilStopped as untilSignalled,
+  withExamples,
 } from '../command-line.ts';
 import type { OpenedGateway } from '../open-gateway.ts';
 import { peopleLog } from '../people-log.ts';
@@ -29,19 +29,15 @@ import { offersOf } from '../tool-payloads.ts';
 import { toConsoleLink } from './console.ts';
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['starloom up', 'serve ./starloom.yaml and ./agents.yaml, or sample agents'],
+    ['starloom up --port 0 --json', 'for scripts: one JSON line when it serves'],
+    ['starloom up --stdio', 'as the command of an MCP client'],
+  ])
     .option('--stdio', 'serve one MCP client over standard input and output')
     .option('-p, --port <port>', 'port to listen on; 0 picks a free one', toPort)
     .option('--host <host>', 'address to listen on')
     .option('--samples', 'run the sample agents beside your own')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom up', 'serve ./starloom.yaml and ./agents.yaml, or sample agents'],
-        ['starloom up --port 0 --json', 'for scripts: one JSON line when it serves'],
-        ['starloom up --stdio', 'as the command of an MCP client'],
-      ),
-    )
     .action(action(terminal, () => up));
 }
 
