@@ -10,7 +10,7 @@ import { readAddress } from '../gateway-client.ts';
 import { failure } from '../reasons.ts';
 import { readClientFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { line, paint } from '../terminal-text.ts';
+import { diffLines, line, paint, paintChange } from '../terminal-text.ts';
 
 interface Address {
   readonly url: string;
@@ -139,15 +139,7 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
   if (options.json) return terminal.json({ file, changed: false, diff: shown });
   if (isSame) return terminal.print(line`${file} has the gateway already`);
   terminal.print(paint('bold', line`${file}`));
-  for (const text of shown) {
-    terminal.print(
-      text.startsWith('+')
-        ? paint('green', text)
-        : text.startsWith('-')
-          ? paint('red', text)
-          : text,
-    );
-  }
+  for (const text of shown) terminal.print(paintChange(text));
   terminal.tell(
     `nothing is changed yet; make the change with "starloom connect ${client} --apply"`,
   );
@@ -232,23 +224,12 @@ async function apply(
 
 const CONTEXT = 2;
 
-/** What differs, with a little around it: both begin and end alike. */
+/** What differs, with a little around it. */
 function diff(before: string, after: string): readonly string[] {
   const old = before === '' ? [] : before.trimEnd().split('\n');
   const now = after.trimEnd().split('\n');
-  let head = 0;
-  while (head < old.length && old[head] === now[head]) head += 1;
-  let tail = 0;
-  while (
-    tail < old.length - head &&
-    tail < now.length - head &&
-    old.at(-1 - tail) === now.at(-1 - tail)
-  )
-    tail += 1;
-  return [
-    ...now.slice(Math.max(0, head - CONTEXT), head).map((text) => `  ${text}`),
-    ...old.slice(head, old.length - tail).map((text) => `- ${text}`),
-    ...now.slice(head, now.length - tail).map((text) => `+ ${text}`),
-    ...now.slice(now.length - tail, now.length - tail + CONTEXT).map((text) => `  ${text}`),
-  ];
+  const { head, tail, changes } = diffLines(old, now);
+  const around = (from: number, to: number) => now.slice(from, to).map((text) => `  ${text}`);
+  const end = now.length - tail;
+  return [...around(Math.max(0, head - CONTEXT), head), ...changes, ...around(end, end + CONTEXT)];
 }
