@@ -80,6 +80,18 @@ export async function shareNow(
   }
 }
 
+/** Reports a change of the state folder, to people before it is shared and to programs afterwards. */
+export async function shareChange(
+  terminal: Terminal,
+  folder: string,
+  options: GlobalOptions,
+  { said, value }: { readonly said: string; readonly value: object },
+): Promise<void> {
+  if (!options.json) terminal.tell(said);
+  const sharing = await shareNow(terminal, folder, options);
+  if (options.json) terminal.json({ ...value, ...sharing });
+}
+
 /** Whether the configuration names a realm; false where there is none that can be read. */
 export async function hasRealm(terminal: Terminal, options: GlobalOptions): Promise<boolean> {
   const config = await configOf(terminal, options).catch(() => undefined);

@@ -18,7 +18,7 @@ import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { failure } from '../reasons.ts';
 import { upstreamLines } from '../report-error.ts';
-import { type GatewayFile, readGatewayFile, stateFolder } from '../state-folder.ts';
+import { type GatewayFile, gatewayFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AgentView } from '../tool-payloads.ts';
 
@@ -128,7 +128,7 @@ async function isChosen(
 async function findRunning(
   terminal: Terminal,
 ): Promise<{ known: GatewayFile; client: GatewayClient } | undefined> {
-  const known = await readGatewayFile(stateFolder(terminal.env));
+  const known = await gatewayFile.read(stateFolder(terminal.env));
   if (known === undefined) return undefined;
   const client = await connectToGateway(terminal).catch(() => undefined);
   if (client?.url === known.url) return { known, client };

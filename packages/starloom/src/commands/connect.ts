@@ -8,7 +8,7 @@ import { Argument, type Command } from 'commander';
 import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { readAddress } from '../gateway-client.ts';
 import { failure } from '../reasons.ts';
-import { readClientFile, stateFolder } from '../state-folder.ts';
+import { clientFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { diffLines, line, paint, paintChange } from '../terminal-text.ts';
 
@@ -118,7 +118,7 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
   if (!row) return;
   const { env, cwd } = terminal;
   const { url: known = DEFAULT_URL } = await readAddress(env);
-  const key = env.STARLOOM_KEY ?? (await readClientFile(stateFolder(env)))?.key ?? '<key>';
+  const key = env.STARLOOM_KEY ?? (await clientFile.read(stateFolder(env)))?.key ?? '<key>';
   const url = new URL('/mcp', known).href;
   const file = row.file({ folder: cwd, home: env.HOME || homedir() });
   const before = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

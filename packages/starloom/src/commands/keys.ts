@@ -16,7 +16,7 @@ import {
 } from '@starloom/identity';
 import type { Command } from 'commander';
 import { action, type GlobalOptions, toDurationMs, withExamples } from '../command-line.ts';
-import { joinRealm, shareNow } from '../realm.ts';
+import { joinRealm, shareChange, shareNow } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import { identityFolder, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
@@ -150,11 +150,8 @@ async function revokeSharedKey(
   const now = Date.now();
   const folder = await identityFolderOf(terminal);
   const revoked = await revokeKey(folder, keyId, now);
-  if (!options.json) {
-    terminal.tell(`the key "${keyId}" is revoked; a gateway that runs refuses it at once`);
-  }
-  const sharing = await shareNow(terminal, folder, options);
-  if (options.json) terminal.json({ ...toView(revoked, now), ...sharing });
+  const said = `the key "${keyId}" is revoked; a gateway that runs refuses it at once`;
+  await shareChange(terminal, folder, options, { said, value: toView(revoked, now) });
 }
 
 /** The key alone goes to stdout, so that a script can take it. */

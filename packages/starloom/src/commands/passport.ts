@@ -25,7 +25,7 @@ import {
   toDurationMs,
   withExamples,
 } from '../command-line.ts';
-import { joinRealm, shareNow } from '../realm.ts';
+import { joinRealm, shareChange } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { line, toSafeJson } from '../terminal-text.ts';
@@ -199,22 +199,18 @@ async function revokePassports(
 ): Promise<void> {
   const folder = await identityFolderOf(terminal);
   const epoch = await revoke(folder, kind, id, Date.now());
-  if (!options.json) {
-    terminal.tell(`everything made so far for the ${kind} "${id}" is refused from now on`);
-  }
-  const sharing = await shareNow(terminal, folder, options);
-  if (options.json) terminal.json({ revoked: { kind, id }, epoch, ...sharing });
+  const said = `everything made so far for the ${kind} "${id}" is refused from now on`;
+  const value = { revoked: { kind, id }, epoch };
+  await shareChange(terminal, folder, options, { said, value });
 }
 
 function setSuspended(isSuspended: boolean) {
   return async (terminal: Terminal, grant: string, options: GlobalOptions): Promise<void> => {
     const folder = await identityFolderOf(terminal);
     await suspendGrant(folder, grant, isSuspended);
-    if (!options.json) {
-      terminal.tell(`the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`);
-    }
-    const sharing = await shareNow(terminal, folder, options);
-    if (options.json) terminal.json({ grant, suspended: isSuspended, ...sharing });
+    const said = `the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`;
+    const value = { grant, suspended: isSuspended };
+    await shareChange(terminal, folder, options, { said, value });
   };
 }
 

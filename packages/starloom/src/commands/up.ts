@@ -17,12 +17,7 @@ import {
 import type { OpenedGateway } from '../open-gateway.ts';
 import { peopleLog } from '../people-log.ts';
 import { formatProblem, toUsageError } from '../report-error.ts';
-import {
-  makeStateFolder,
-  readClientFile,
-  writeClientFile,
-  writeGatewayFile,
-} from '../state-folder.ts';
+import { clientFile, gatewayFile, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { fit, toOneLine } from '../terminal-text.ts';
 import { offersOf } from '../tool-payloads.ts';
@@ -97,7 +92,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
   const { env } = terminal;
   const stateFolder = await makeStateFolder(env);
   await keepReserve(stateFolder);
-  const key = (await readClientFile(stateFolder))?.key ?? generateKey();
+  const key = (await clientFile.read(stateFolder))?.key ?? generateKey();
   const { openGateway } = await import('../open-gateway.ts');
   const opened = await openGateway({
     ...plan,
@@ -113,10 +108,10 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     const stopped = untilStopped(opened);
     const url = await opened.gateway.listen();
     const write = async () => {
-      await writeGatewayFile(stateFolder, toGatewayFile(plan, url));
-      return await writeClientFile(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
+      await gatewayFile.write(stateFolder, toGatewayFile(plan, url));
+      return await clientFile.write(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
     };
-    const clientFile = await write().catch((error: FabricError) => {
+    const path = await write().catch((error: FabricError) => {
       if (!isDiskFull(error.cause)) throw error;
       opened.observer.log.error(
         { error },
@@ -130,7 +125,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
     else {
       const page = terminal.isWatched ? await consoleLink(opened, url) : undefined;
-      terminal.tell(banner({ url, key, clientFile, samples, agents, columns, page }));
+      terminal.tell(banner({ url, key, clientFile: path, samples, agents, columns, page }));
     }
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
