@@ -34,13 +34,18 @@ export async function confirm(terminal: Terminal, question: string): Promise<boo
   return answer === undefined ? undefined : /^y(es)?$/i.test(answer.trim());
 }
 
+/** Terminals have this many columns at least. */
+const HELP_WIDTH = 80;
+
 /** Puts examples before everything else in `--help`: what people type, and what it does. */
 export function withExamples(
   command: Command,
   rows: readonly (readonly [command: string, does: string])[],
 ): Command {
   const width = Math.max(...rows.map(([typed]) => typed.length));
-  const lines = rows.map(([typed, does]) => `  ${typed.padEnd(width)}  ${does}`.trimEnd());
+  const beside = rows.map(([typed, does]) => `  ${typed.padEnd(width)}  ${does}`.trimEnd());
+  const below = rows.flatMap(([typed, does]) => [`  ${typed}`, ...(does ? [`      ${does}`] : [])]);
+  const lines = beside.every((line) => line.length <= HELP_WIDTH) ? beside : below;
   return command.addHelpText('before', ['Examples:', ...lines, ''].join('\n'));
 }
 

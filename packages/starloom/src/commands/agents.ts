@@ -118,15 +118,15 @@ function addHistoryCommand(agents: Command, terminal: Terminal): void {
 function addAddCommand(agents: Command, terminal: Terminal): void {
   withExamples(agents.command('add'), [
     ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
-    ['starloom agents add github --env GITHUB_TOKEN=env:GITHUB_TOKEN -- docker run -i …', ''],
-    ['starloom agents add https://mcp.example.com/mcp --header "Authorization=Bearer env:KEY"', ''],
+    ['starloom agents add github --env TOKEN=env:GITHUB_TOKEN -- docker run -i …', ''],
+    ['starloom agents add https://example.com/mcp --header "X-Api-Key=env:KEY"', ''],
     ['starloom agents add https://agent.example.com/.well-known/agent-card.json', 'A2A'],
     ['starloom agents add ./my-agent', 'made with "agent init"'],
     ['starloom agents add --acp claude', 'an agent made for editors'],
   ])
-    .description('put an MCP server, a REST interface or another agent behind the gateway')
+    .description('put an MCP server, a REST API or an agent behind the gateway')
     .usage(
-      '<name> -- <command> [arguments]  |  [name] <url>  |  <folder>  |  <openapi document>  |  --acp <agent>',
+      '<name> -- <command> [arguments]\n       starloom agents add [name] <url> | <folder> | <document> | --acp <agent>',
     )
     .argument(
       '[agent]',
@@ -168,7 +168,7 @@ function addImportCommand(agents: Command, terminal: Terminal): void {
     ['starloom agents import ~/.codex/config.toml --apply', ''],
     ['starloom agents import .vscode/mcp.json --only github --apply', ''],
   ])
-    .description('take over the MCP servers of another client; shows them, --apply adds them')
+    .description('show the MCP servers of another client; --apply adds them')
     .argument('<file>', 'of Claude, Cursor, VS Code, Codex, Zed …')
     .option('--apply', 'write them into the file of agents, and keep a backup of it')
     .option('--only <name>', 'this server alone; repeatable', toList)
@@ -180,13 +180,13 @@ function addImportCommand(agents: Command, terminal: Terminal): void {
 function addLoginCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('login')
-    .description('log in to an agent that wants OAuth tokens of a person; prints a link to open')
+    .description('log in as a person to an agent that wants OAuth tokens')
     .argument('<agent>')
     .option('--scope <scopes>', 'more scopes to ask for, such as an error of the agent names')
     .action(action(terminal, async () => (await import('./agents-login.ts')).loginToAgent));
   agents
     .command('logout')
-    .description('remove the tokens of a login, and have the server revoke them where it can')
+    .description('remove the tokens of a login, and revoke them at the server')
     .argument('<agent>')
     .action(action(terminal, async () => (await import('./agents-login.ts')).logoutFromAgent));
 }
@@ -196,7 +196,7 @@ function addApproveCommand(agents: Command, terminal: Terminal): void {
     ['starloom agents approve files', 'asks after it has shown the changes'],
     ['starloom agents approve --all --dry-run', 'all that waits'],
   ])
-    .description('show what an agent changed in its tools, and serve them again')
+    .description('show what an agent changed in its tools, and approve it')
     .argument('[agent]')
     .option('--tool <name>', 'this tool alone; repeatable', toList)
     .option('--all', 'of every agent')

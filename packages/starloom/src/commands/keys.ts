@@ -57,11 +57,11 @@ export function define(keys: Command, terminal: Terminal): void {
     .action(action(terminal, () => createSharedKey));
   keys
     .command('realm')
-    .description('make the secret that the gateways of a fleet share: realm.key')
+    .description('make the secret that gateways of a fleet share: realm.key')
     .action(action(terminal, () => createRealmKey));
   keys
     .command('rotate')
-    .description('make a key that replaces another one; both are valid for a while')
+    .description('make a key that replaces another; both are valid for a while')
     .argument('[key_id]')
     .option('--signing', 'replace the key that signs passports and mandates instead')
     .option('--at-once', 'with --signing: refuse everything that older keys signed')

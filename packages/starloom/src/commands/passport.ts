@@ -70,12 +70,12 @@ export function define(passport: Command, terminal: Terminal): void {
     .action(action(terminal, () => showPassport));
   passport
     .command('verify')
-    .description('verify a passport as the gateway does; exits 3 when it is refused')
+    .description('verify a passport as the gateway does; exits 3 if refused')
     .argument('<token>', 'the token, or "-" to read it from standard input')
     .action(action(terminal, () => verifyPassport));
   passport
     .command('revoke')
-    .description('refuse every passport and mandate made so far for a principal, delegate or grant')
+    .description('refuse tokens made so far for a principal, delegate or grant')
     .addArgument(new Argument('<kind>', 'of what').choices(REVOKED_KINDS))
     .argument('<id>')
     .action(action(terminal, () => revokePassports));

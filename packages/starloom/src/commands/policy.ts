@@ -33,7 +33,7 @@ export function define(policy: Command, terminal: Terminal): void {
     .action(action(terminal, () => checkPolicy));
   policy
     .command('test')
-    .description('compare decisions with expected ones; exits 1 when one differs')
+    .description('compare decisions with expected ones; exits 1 if one differs')
     .option(
       '--fixtures <file>',
       'expected decisions (else policy-tests.yaml beside the gateway file)',
@@ -43,7 +43,7 @@ export function define(policy: Command, terminal: Terminal): void {
   policy
     .command('share')
     .argument('[file]', 'rules, and default')
-    .description('give rules to all gateways of the realm, in place of those shared before')
+    .description('replace the rules that all gateways of the realm share')
     .option('--clear', 'take them away')
     .action(action(terminal, async () => (await import('./policy-share.ts')).sharePolicy));
 }
