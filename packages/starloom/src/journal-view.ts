@@ -294,7 +294,7 @@ export function topPage(
   columns?: number,
 ): string {
   const rates = windows.map(({ window_ms, calls, failed, per_second, p50, p95, p99 }) => [
-    `last ${duration(window_ms)}`,
+    `last ${duration(window_ms).replace(/\.0+/, '')}`,
     String(calls),
     `${per_second}/s`,
     calls === 0 ? '' : failed === 0 ? '0' : paint('red', `${failed} (${percent(failed, calls)})`),

@@ -5,6 +5,7 @@ import {
   closestWord,
   FabricError,
   inputRequestSchema,
+  isObject,
   type Trace,
   traceSchema,
 } from '@starloom/core';
@@ -152,6 +153,7 @@ export function upstreamLines(upstream: unknown): string[] {
   if (typeof upstream !== 'object') return labelLines('it said', String(upstream));
   if (Array.isArray(upstream)) return labelLines('it said', toText(upstream));
   return Object.entries(upstream).flatMap(([name, value]) => {
+    if (name === 'details' && isObject(value)) return upstreamLines(value);
     const text = toText(value);
     return text === ''
       ? []

@@ -161,7 +161,7 @@ describe('rates and usage in the terminal', () => {
   it.each([80, 200])('are one page of rates, errors, agents and jobs at %d columns', (columns) => {
     const running = { ...CALL, ended_at: null, ms: null };
     const page = plain(topPage(facts([running]), BEGAN + 1_500, columns));
-    expect(page).toContain('last 10.00 s  40     4/s   2 (5 %)  12 ms  340 ms  1.20 s');
+    expect(page).toContain('last 10 s   40     4/s   2 (5 %)  12 ms  340 ms  1.20 s');
     expect(page).toContain('errors: TIMEOUT 2');
     expect(page).toContain('jobs: 2 running, 7 succeeded');
     expect(page.join('\n')).toMatch(/coder +0 +0\/s +0 +offline, open/);

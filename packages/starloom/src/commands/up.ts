@@ -209,7 +209,7 @@ export function banner(input: BannerInput): string {
     ...(samples
       ? [
           '  starloom call percy reason "Why do agents need a fabric? They talk past each other." --stream',
-          '  starloom call flaky reason "This one fails on purpose. Who answers?" --stream',
+          '  starloom call flaky reason "This one fails on purpose. Which agent answers?" --stream',
         ]
       : []),
     '  starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .',
