@@ -1,6 +1,7 @@
 // What the files of commands share: the options of all of them, actions, help and the values of options.
 
 import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Terminal } from './terminal.ts';
 
@@ -79,6 +80,15 @@ export const toPort = toNumber('a number from 0 to 65535', { max: 65_535 });
 /** Of an option that may be given several times. */
 export function toList(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
+}
+
+/** Of the person who runs the command. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
 }
 
 export function readVersion(): string {

@@ -3,6 +3,7 @@
 // the public keys of the realm; a mandate that was minted from another one must be narrower in every way.
 
 import type { FabricError } from '@starloom/core';
+import { createGuardedFetch } from '@starloom/wire';
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet } from 'jose';
 import type { Actor } from '../authorise.ts';
 import { covers, notCovered } from '../authority.ts';
@@ -172,7 +173,6 @@ function wider(what: string): FabricError {
 
 type JwksSource = JSONWebKeySet | URL;
 
-const MAX_BYTES = 65_536;
 const TIMEOUT_MS = 5_000;
 const COOLDOWN_MS = 30_000;
 const CACHE_MS = 300_000;
@@ -184,26 +184,13 @@ const CACHE_MS = 300_000;
  */
 export function createJwks(source: JwksSource): FindKey {
   if (!(source instanceof URL)) return createLocalJWKSet(source) as FindKey;
+  const { fetch } = createGuardedFetch({ hosts: [source.hostname], timeoutMs: TIMEOUT_MS });
   return createRemoteJWKSet(source, {
     timeoutDuration: TIMEOUT_MS,
     cooldownDuration: COOLDOWN_MS,
     cacheMaxAge: CACHE_MS,
-    [customFetch]: fetchBounded,
+    [customFetch]: fetch,
   }) as FindKey;
-}
-
-/** Follows no redirect and reads no more than a set of keys needs. */
-async function fetchBounded(url: string, options: RequestInit): Promise<Response> {
-  const response = await fetch(url, { ...options, redirect: 'error' });
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new Error('the JWKS is too large');
-    chunks.push(chunk);
-  }
-  const { status, headers } = response;
-  return new Response(Buffer.concat(chunks), { status, headers });
 }
 
 /** How many ids are kept; at most five minutes of calls. */

@@ -1,6 +1,5 @@
 // Approves what agents changed. It works on the state folder: a gateway that runs follows within a second.
 
-import { userInfo } from 'node:os';
 import {
   Closers,
   type FabricError,
@@ -11,7 +10,7 @@ import {
 } from '@starloom/core';
 import { type AgentPins, approveHeld, type HeldPin, readPins } from '@starloom/gateway/pins';
 import { AuditLog, SigningKeys } from '@starloom/identity';
-import { confirm } from '../command-line.ts';
+import { confirm, userName } from '../command-line.ts';
 import { joinRealm } from '../realm.ts';
 import { count, nearestOr, toUsageError } from '../report-error.ts';
 import { auditFolder, identityFolder, makeStateFolder } from '../state-folder.ts';
@@ -157,14 +156,6 @@ async function record(
     }
   } catch (error) {
     terminal.tell(`warning: the approval is not in the audit log: ${String(error)}`);
-  }
-}
-
-export function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'unknown';
   }
 }
 
