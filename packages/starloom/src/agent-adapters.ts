@@ -64,7 +64,7 @@ class AgentCertificates {
     const references = Object.values(endpoint.tls ?? {});
     const paths = references.flatMap((text) => /^file:(.+)$/.exec(text ?? '')?.[1] ?? []);
     if (paths.length === 0) return;
-    const onChange = () => void this.#changed(agent_id, endpoint.tls ?? {});
+    const onChange = () => void this.#onReplaced(agent_id, endpoint.tls ?? {});
     const known = await Promise.all(paths.map(fingerprintOf));
     const watches = paths.map(
       (path, at) => new FileWatch({ path, known: known[at] ?? '', onChange, log }),
@@ -93,7 +93,7 @@ class AgentCertificates {
     this.#watches.delete(agentId);
   }
 
-  async #changed(agentId: string, tls: NonNullable<Manifest['endpoint']['tls']>): Promise<void> {
+  async #onReplaced(agentId: string, tls: NonNullable<Manifest['endpoint']['tls']>): Promise<void> {
     const { observer, reopen } = this.#options;
     if (!(await isPair(tls))) {
       const fix = 'replace the certificate and its key';

@@ -28,7 +28,7 @@ export interface OpenedRealm {
   close(): Promise<void>;
 }
 
-/** Redis where there is one, else the database of the registry or of jobs, which a realm needs `realm.key` for. */
+/** Uses Redis where it is configured; else, with `realm.key`, the database of the registry or of jobs. */
 export async function openRealm(
   config: GatewayConfig,
   redis: RealmStore | undefined,

@@ -173,7 +173,7 @@ export async function awaitAgent(
     const waited = performance.now() - began;
     const isRefused = isFresh && health?.status === 'offline';
     const isSilent = isFresh && waited > reportMs;
-    // What stands on stdout and is no answer is not MCP: more of it will not be, either.
+    // A program that writes something other than MCP to stdout does not become a server by waiting.
     const hasStrayed = isSilent && isObject(health?.upstream) && 'stdout' in health.upstream;
     if (isRefused || hasStrayed || waited > waitMs) throw notReached(agentId, agent, waited);
     if (isSilent && !isReported) {

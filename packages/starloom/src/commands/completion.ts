@@ -60,7 +60,7 @@ function bash(all: readonly Words[], isZsh: boolean): string {
 }
 
 function fish(all: readonly Words[]): string {
-  const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
+  const quote = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
   return [
     'function __starloom_at',
     "  set -l words (commandline -opc | string match -v -- '-*')",
@@ -69,9 +69,9 @@ function fish(all: readonly Words[]): string {
     'complete -c starloom -f',
     ...all.flatMap(({ path, next }) =>
       next.map(({ word, about }) => {
-        const kind = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${quoted(word)}`;
-        const when = quoted(`__starloom_at "${path}"`);
-        return `complete -c starloom -n ${when} ${kind} -d ${quoted(about)}`;
+        const kind = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${quote(word)}`;
+        const when = quote(`__starloom_at "${path}"`);
+        return `complete -c starloom -n ${when} ${kind} -d ${quote(about)}`;
       }),
     ),
   ].join('\n');

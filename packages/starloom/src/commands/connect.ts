@@ -125,7 +125,7 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  const after = changed(file, before, row.entries({ url, key }));
+  const after = withEntries(file, before, row.entries({ url, key }));
   const hidden = (text: string) => (row.hasKey ? text.replaceAll(key, '<key>') : text);
   const isSame = before === after;
   if (options.apply && !isSame) {
@@ -146,7 +146,7 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
 }
 
 /** The text of the file with the entries in it; everything else stays. */
-export function changed(
+export function withEntries(
   file: string,
   before: string | undefined,
   entries: readonly (readonly [path: readonly string[], value: object])[],

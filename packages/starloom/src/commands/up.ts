@@ -134,7 +134,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
   }
 }
 
-/** For a person at a terminal; a log would keep it. Without it the gateway serves all the same. */
+/** Only for a person at a terminal: a log would keep the link. The gateway serves without it, too. */
 async function consoleLink(
   { gateway, observer }: OpenedGateway,
   url: string,
