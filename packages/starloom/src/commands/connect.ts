@@ -12,30 +12,25 @@ import { clientFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { diffLines, line, paint, paintChange } from '../terminal-text.ts';
 
-interface Address {
-  readonly url: string;
-  /** For clients that read no variables. */
-  readonly key: string;
-}
-
-interface Place {
-  readonly folder: string;
-  readonly home: string;
-}
+/** What is put where in a file. */
+type Entry = readonly [path: readonly string[], value: object];
 
 interface ClientRow {
-  readonly file: (place: Place) => string;
-  /** Where in the file, and what. */
-  readonly entries: (
-    address: Address,
-  ) => readonly (readonly [path: readonly string[], value: object])[];
+  /** Below the folder of the project, or below the home folder. */
+  readonly file: readonly [where: 'project' | 'home', path: string];
+  /** The map of the file that holds servers. */
+  readonly servers: string;
+  /** The key is for clients that read no variables. */
+  readonly server: (url: string, key: string) => object;
+  readonly beside?: Entry;
   /** What the user does after that. */
   readonly next: string;
   readonly hasKey?: true;
 }
 
 const EXPORT = 'start the client from a shell that has STARLOOM_KEY';
-const headers = (value: string) => ({ Authorization: `Bearer ${value}` });
+const PRIVATE = 'the key is in the file in plain text: keep the file private';
+const bearer = (value: string) => ({ Authorization: `Bearer ${value}` });
 /** As clients write variables. */
 const variable = (name: string) => `\${${name}}`;
 const VSCODE_INPUT = {
@@ -47,52 +42,42 @@ const VSCODE_INPUT = {
 
 const CLIENTS: Readonly<Record<string, ClientRow>> = {
   claude: {
-    file: ({ folder }) => join(folder, '.mcp.json'),
-    entries: ({ url }) => [
-      [
-        ['mcpServers', 'starloom'],
-        { type: 'http', url, headers: headers(variable('STARLOOM_KEY')) },
-      ],
-    ],
+    file: ['project', '.mcp.json'],
+    servers: 'mcpServers',
+    server: (url) => ({ type: 'http', url, headers: bearer(variable('STARLOOM_KEY')) }),
     next: `${EXPORT}; "claude mcp list" shows the connection`,
   },
   cursor: {
-    file: ({ home }) => join(home, '.cursor', 'mcp.json'),
-    entries: ({ url }) => [
-      [['mcpServers', 'starloom'], { url, headers: headers(variable('env:STARLOOM_KEY')) }],
-    ],
+    file: ['home', '.cursor/mcp.json'],
+    servers: 'mcpServers',
+    server: (url) => ({ url, headers: bearer(variable('env:STARLOOM_KEY')) }),
     next: EXPORT,
   },
   vscode: {
-    file: ({ folder }) => join(folder, '.vscode', 'mcp.json'),
-    entries: ({ url }) => [
-      [['inputs'], [VSCODE_INPUT]],
-      [
-        ['servers', 'starloom'],
-        { type: 'http', url, headers: headers(variable('input:starloom-key')) },
-      ],
-    ],
+    file: ['project', '.vscode/mcp.json'],
+    servers: 'servers',
+    server: (url) => ({ type: 'http', url, headers: bearer(variable('input:starloom-key')) }),
+    beside: [['inputs'], [VSCODE_INPUT]],
     next: 'VS Code asks for the key once; "MCP: List Servers" shows the connection',
   },
   codex: {
-    file: ({ home }) => join(home, '.codex', 'config.toml'),
-    entries: ({ url }) => [
-      [['mcp_servers', 'starloom'], { url, bearer_token_env_var: 'STARLOOM_KEY' }],
-    ],
+    file: ['home', '.codex/config.toml'],
+    servers: 'mcp_servers',
+    server: (url) => ({ url, bearer_token_env_var: 'STARLOOM_KEY' }),
     next: `${EXPORT}; "/mcp" inside Codex lists the server`,
   },
   zed: {
-    file: ({ home }) => join(home, '.config', 'zed', 'settings.json'),
-    entries: ({ url, key }) => [[['context_servers', 'starloom'], { url, headers: headers(key) }]],
-    next: 'the key is in the file in plain text: keep the file private',
+    file: ['home', '.config/zed/settings.json'],
+    servers: 'context_servers',
+    server: (url, key) => ({ url, headers: bearer(key) }),
+    next: PRIVATE,
     hasKey: true,
   },
   gemini: {
-    file: ({ home }) => join(home, '.gemini', 'settings.json'),
-    entries: ({ url, key }) => [
-      [['mcpServers', 'starloom'], { httpUrl: url, headers: headers(key) }],
-    ],
-    next: 'the key is in the file in plain text: keep the file private; "gemini mcp list" shows the connection',
+    file: ['home', '.gemini/settings.json'],
+    servers: 'mcpServers',
+    server: (httpUrl, key) => ({ httpUrl, headers: bearer(key) }),
+    next: `${PRIVATE}; "gemini mcp list" shows the connection`,
     hasKey: true,
   },
 };
@@ -120,12 +105,14 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
   const { url: known = DEFAULT_URL } = await readAddress(env);
   const key = env.STARLOOM_KEY ?? (await clientFile.read(stateFolder(env)))?.key ?? '<key>';
   const url = new URL('/mcp', known).href;
-  const file = row.file({ folder: cwd, home: env.HOME || homedir() });
+  const [where, path] = row.file;
+  const file = join(where === 'home' ? env.HOME || homedir() : cwd, path);
   const before = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  const after = withEntries(file, before, row.entries({ url, key }));
+  const server: Entry = [[row.servers, 'starloom'], row.server(url, key)];
+  const after = withEntries(file, before, row.beside ? [row.beside, server] : [server]);
   const hidden = (text: string) => (row.hasKey ? text.replaceAll(key, '<key>') : text);
   const isSame = before === after;
   if (options.apply && !isSame) {
@@ -149,7 +136,7 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
 export function withEntries(
   file: string,
   before: string | undefined,
-  entries: readonly (readonly [path: readonly string[], value: object])[],
+  entries: readonly Entry[],
 ): string {
   if (file.endsWith('.toml')) {
     return entries.reduce(
@@ -186,9 +173,7 @@ function put(root: Record<string, unknown>, path: readonly string[], value: obje
   }
 }
 
-function snippetOf(
-  entries: readonly (readonly [path: readonly string[], value: object])[],
-): string {
+function snippetOf(entries: readonly Entry[]): string {
   const whole: Record<string, unknown> = {};
   for (const [path, value] of entries) put(whole, path, value);
   return JSON.stringify(whole);
