@@ -8,7 +8,7 @@ import {
   type FabricEvent,
   parseErrorPayload,
 } from '@starloom/core';
-import { marksIn } from '@starloom/wire';
+import { marksIn } from '@starloom/wire/environment';
 import { z } from 'zod';
 import { failure } from './reasons.ts';
 import { clientFile, stateFolder } from './state-folder.ts';

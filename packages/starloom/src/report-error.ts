@@ -1,6 +1,6 @@
 // The one place where a failure is shown to people or programs, and becomes an exit code.
 
-import { type Problem, placeOf, problemsOf } from '@starloom/config';
+import { type Problem, placeOf, problemsOf } from '@starloom/config/problem';
 import {
   closestWord,
   FabricError,
