@@ -45,7 +45,7 @@ describe('a good file', () => {
     expect(() => value.agents.push({ id: 'b', tags: [] })).toThrow(TypeError);
   });
 
-  it('tells where each value came from', async () => {
+  it('says where each value came from', async () => {
     const { origins } = await load('c.yaml', 'listen:\n  port: 1\nagents:\n  - id: a\n', {
       schema,
       env: { APP_LISTEN__HOST: '::1' },

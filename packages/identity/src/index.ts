@@ -77,7 +77,7 @@ export {
   type PskVerifier,
 } from './psk.ts';
 export { PostgresRealm } from './realm/postgres-realm.ts';
-export { type RealmStore, StoreReach } from './realm/realm-store.ts';
+export { type RealmStore, type StoreFollower, StoreReach } from './realm/realm-store.ts';
 export { filesOf, shareRevocations } from './realm/revocation-sync.ts';
 export {
   followFile,
@@ -87,7 +87,6 @@ export {
   shareFile,
 } from './realm/shared-file.ts';
 export { shareIdentity } from './realm/shared-identity.ts';
-export type { StoreFollower } from './realm/store-follower.ts';
 export { denied } from './reasons.ts';
 export {
   changeState,

@@ -71,7 +71,7 @@ describe('authenticator', () => {
     expect(principal).toMatchObject({ id: 'local', mode: 'none', tier: 'local', keyId: null });
   });
 
-  it('lets callers without credentials in only when it was told to', () => {
+  it('lets callers without credentials in only when anonymous callers are allowed', () => {
     const request: AuthRequest = { transport: 'http', headers: { host: 'x' }, url: '/mcp?page=2' };
     expect(denialOf(strict, request).details.reason).toBe('missing');
     expect(open.authenticate(request)).toMatchObject({
@@ -156,7 +156,7 @@ describe('must be rejected, also when callers without credentials are let in:', 
 });
 
 describe('a connection that was let in', () => {
-  it('is not asked to prove the same key again, and nobody else is let in by it', () => {
+  it('is not asked to prove the same key again, and no other caller is let in by it', () => {
     let looked = 0;
     const counting = {
       verify: (key: string) => {

@@ -33,12 +33,12 @@ describe('shared keys', () => {
     expect(verifier.verify(hashKey(key))).toBeUndefined();
   });
 
-  it('knows nobody without keys', () => {
+  it('knows no caller without keys', () => {
     expect(createPskVerifier([]).verify(generateKey())).toBeUndefined();
     expect(createPskVerifier([]).verify('')).toBeUndefined();
   });
 
-  it('gives a principal that nobody can change afterwards', () => {
+  it('gives a principal that cannot be changed afterwards', () => {
     const scopes = ['read'];
     const key = generateKey();
     const principal = createPskVerifier([keyOf({ key, scopes })]).verify(key);

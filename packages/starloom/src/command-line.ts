@@ -1,6 +1,7 @@
 // What the files of commands share: the options of all of them, actions, help and the values of options.
 
 import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Terminal } from './terminal.ts';
 
@@ -34,11 +35,19 @@ export async function confirm(terminal: Terminal, question: string): Promise<boo
   return answer === undefined ? undefined : /^y(es)?$/i.test(answer.trim());
 }
 
-/** The first thing that `--help` shows: what people type, and what it does. */
-export function examples(...rows: readonly (readonly [command: string, does: string])[]): string {
-  const width = Math.max(...rows.map(([command]) => command.length));
-  const lines = rows.map(([command, does]) => `  ${command.padEnd(width)}  ${does}`.trimEnd());
-  return ['Examples:', ...lines, ''].join('\n');
+/** Terminals have this many columns at least. */
+const HELP_WIDTH = 80;
+
+/** Puts examples before everything else in `--help`: what people type, and what it does. */
+export function withExamples(
+  command: Command,
+  rows: readonly (readonly [command: string, does: string])[],
+): Command {
+  const width = Math.max(...rows.map(([typed]) => typed.length));
+  const beside = rows.map(([typed, does]) => `  ${typed.padEnd(width)}  ${does}`.trimEnd());
+  const below = rows.flatMap(([typed, does]) => [`  ${typed}`, ...(does ? [`      ${does}`] : [])]);
+  const lines = beside.every((line) => line.length <= HELP_WIDTH) ? beside : below;
+  return command.addHelpText('before', ['Examples:', ...lines, ''].join('\n'));
 }
 
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -51,15 +60,35 @@ export function toDurationMs(text: string): number {
   throw new InvalidArgumentError('expected a number with s, m, h or d, such as 12h.');
 }
 
-export function toPort(text: string): number {
-  const port = Number(text);
-  if (text !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new InvalidArgumentError('expected a number from 0 to 65535.');
+/** Reads the number of an option; `expected` completes the message for any other text. */
+export function toNumber(
+  expected: string,
+  { min = 0, max = Number.POSITIVE_INFINITY, isWhole = true } = {},
+): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    const isKind = text !== '' && (!isWhole || Number.isInteger(number));
+    if (isKind && number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`expected ${expected}.`);
+  };
 }
+
+export const toCount = toNumber('a number');
+export const toLimit = toNumber('a number from 1 to 1000', { min: 1, max: 1_000 });
+export const toPort = toNumber('a number from 0 to 65535', { max: 65_535 });
 
 /** Of an option that may be given several times. */
 export function toList(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
+}
+
+/** Of the person who runs the command. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
 }
 
 export function readVersion(): string {

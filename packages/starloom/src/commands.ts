@@ -30,7 +30,7 @@ export const COMMANDS: Readonly<Record<string, Row>> = {
   ],
   route: [
     '<target> [capability]',
-    'show which agents would serve a call, and why; nothing is executed',
+    'show which agents would serve a call, and why',
     () => import('./commands/route.ts'),
   ],
   health: [
@@ -40,7 +40,7 @@ export const COMMANDS: Readonly<Record<string, Row>> = {
   ],
   console: [
     '',
-    'print a link to the console, the page of the gateway for people',
+    'print a link to the console, the web page of the gateway',
     () => import('./commands/console.ts'),
   ],
   calls: ['[options]', 'list calls, or follow them', () => import('./commands/calls.ts')],
@@ -60,7 +60,7 @@ export const COMMANDS: Readonly<Record<string, Row>> = {
   agent: ['', 'make, talk to and serve an agent', () => import('./commands/agent.ts')],
   rpc: [
     '[options]',
-    'sessions, shared context and locks as JSON-RPC, for a client that has only pipes',
+    'serve sessions, context and locks as JSON-RPC over pipes',
     () => import('./commands/rpc.ts'),
   ],
   keys: ['', 'create, list, rotate and revoke shared keys', () => import('./commands/keys.ts')],

@@ -8,10 +8,10 @@ import {
   type FabricEvent,
   parseErrorPayload,
 } from '@starloom/core';
-import { marksIn } from '@starloom/wire';
+import { marksIn } from '@starloom/wire/environment';
 import { z } from 'zod';
 import { failure } from './reasons.ts';
-import { readClientFile, stateFolder } from './state-folder.ts';
+import { clientFile, stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
 import type { ToolName, ToolPayloads } from './tool-payloads.ts';
 
@@ -65,7 +65,7 @@ export async function connectToGateway(
 
 /** Of the gateway that the environment names, or else of the one that ran here last. */
 export async function readAddress(env: Terminal['env']) {
-  const known = await readClientFile(stateFolder(env));
+  const known = await clientFile.read(stateFolder(env));
   const key = env.STARLOOM_KEY ?? known?.key;
   const marks = marksIn(env);
   const headers: Record<string, string> = {

@@ -2,7 +2,7 @@
 // the terminal, and a pipe gets whole texts.
 
 import type { JournalAttempt, JournalCall, JournalRates, UsageRow } from '@starloom/core';
-import { fit, paint, type Style, table, toOneLine, widthOf } from './terminal-text.ts';
+import { fit, GAP, paint, row, type Style, table, toOneLine, widthOf } from './terminal-text.ts';
 
 const SHORT_ID = 8;
 /** From here on there is room for whole trace ids. */
@@ -74,7 +74,7 @@ const COLUMNS: readonly Column[] = [
 
 const FULL_TIME = 24;
 const FULL_ID = 36;
-const GAP = 2;
+const TOOK = 8;
 
 /** Lines of the same layout, whenever they are made: for a list that goes on. */
 export class CallLines {
@@ -95,20 +95,18 @@ export class CallLines {
   }
 
   get head(): string {
-    return this.#line(COLUMNS.map(({ name }) => name));
+    return row(
+      COLUMNS.map(({ name }) => name),
+      this.#widths,
+    );
   }
 
   line(call: JournalCall): string {
-    return this.#line(COLUMNS.map(({ cell }) => toOneLine(cell(call, this.#columns))));
-  }
-
-  #line(cells: readonly string[]): string {
-    const padded = cells.map((cell, index) => {
-      const width = this.#widths[index] ?? 0;
-      const shown = this.#columns === undefined ? cell : fit(cell, width);
-      return shown + ' '.repeat(Math.max(0, width - widthOf(shown)));
-    });
-    return padded.join(' '.repeat(GAP)).trimEnd();
+    const cells = COLUMNS.map(({ cell }) => toOneLine(cell(call, this.#columns)));
+    if (this.#columns !== undefined) return row(cells, this.#widths);
+    // A pipe gets whole texts, whatever their width.
+    const widths = cells.map((cell, column) => Math.max(widthOf(cell), this.#widths[column] ?? 0));
+    return row(cells, widths);
   }
 }
 
@@ -128,7 +126,7 @@ export function waterfall(calls: readonly JournalCall[], columns = 160): string 
   const widest = Math.max(...spans.map(({ label }) => widthOf(label)));
   const labels = Math.min(widest, Math.floor(columns * 0.4));
   const noteWidth = Math.floor(columns * 0.25);
-  const bars = Math.max(10, columns - labels - noteWidth - 8 - 3 * GAP);
+  const bars = Math.max(10, columns - labels - noteWidth - TOOK - 3 * GAP);
   const rows = spans.map(({ label, from, ms, note, style }) => {
     const start = Math.min(bars - 1, Math.floor((from / total) * bars));
     const length = Math.max(
@@ -136,14 +134,9 @@ export function waterfall(calls: readonly JournalCall[], columns = 160): string 
       Math.min(bars - start, Math.round(((ms ?? total - from) / total) * bars)),
     );
     const bar = `${' '.repeat(start)}${'━'.repeat(length)}`.padEnd(bars);
-    const name = fit(label, labels);
-    const line = [
-      name + ' '.repeat(Math.max(0, labels - widthOf(name))),
-      style ? paint(style, bar) : bar,
-      (ms === null ? 'running' : duration(ms)).padStart(8),
-      fit(toOneLine(note), noteWidth),
-    ];
-    return line.join(' '.repeat(GAP)).trimEnd();
+    const took = (ms === null ? 'running' : duration(ms)).padStart(TOOK);
+    const cells = [label, style ? paint(style, bar) : bar, took, toOneLine(note)];
+    return row(cells, [labels, bars, TOOK, noteWidth]);
   });
   return [heading(calls, total), '', ...rows].join('\n');
 }
@@ -301,7 +294,7 @@ export function topPage(
   columns?: number,
 ): string {
   const rates = windows.map(({ window_ms, calls, failed, per_second, p50, p95, p99 }) => [
-    `last ${duration(window_ms)}`,
+    `last ${duration(window_ms).replace(/\.0+/, '')}`,
     String(calls),
     `${per_second}/s`,
     calls === 0 ? '' : failed === 0 ? '0' : paint('red', `${failed} (${percent(failed, calls)})`),

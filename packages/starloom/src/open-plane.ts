@@ -12,7 +12,7 @@ import { mayUseCoordination } from '@starloom/gateway';
 import type { GatewayConfig } from '@starloom/gateway/config';
 import type { RealmStore } from '@starloom/identity';
 
-export interface OpenedPlane {
+interface OpenedPlane {
   readonly coordination: Coordination;
   /** What several gateways share; an embedded store is one gateway's alone. */
   readonly realm: RealmStore | undefined;

@@ -52,13 +52,13 @@ export async function welcome(
   const width = Math.max(...commands.map(({ name }) => name.length));
   return [
     `starloom ${version}: one fabric for every agent.`,
-    'Any MCP client reaches every agent through one endpoint, whatever protocol the agent speaks.',
+    'Any MCP client reaches every agent through one endpoint.',
     '',
     'Commands',
     ...commands.map(({ name, description }) => `  ${name.padEnd(width)}  ${description}`),
     '',
     'Try next',
-    '  starloom up                     run the gateway; without a configuration, with sample agents',
+    '  starloom up                     run the gateway, at first with sample agents',
     '  starloom agents add --help      put an MCP server behind it',
     '  starloom agents import <file>   take over the servers of another MCP client',
     '  starloom --help                 all options',

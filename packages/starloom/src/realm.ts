@@ -28,7 +28,7 @@ export interface OpenedRealm {
   close(): Promise<void>;
 }
 
-/** Redis where there is one, else the database of the registry or of jobs, which a realm needs `realm.key` for. */
+/** Uses Redis where it is configured; else, with `realm.key`, the database of the registry or of jobs. */
 export async function openRealm(
   config: GatewayConfig,
   redis: RealmStore | undefined,
@@ -78,6 +78,18 @@ export async function shareNow(
     if (!json) tellNotShared(terminal, problem);
     return { shared: false, problem };
   }
+}
+
+/** Reports a change of the state folder, to people before it is shared and to programs afterwards. */
+export async function shareChange(
+  terminal: Terminal,
+  folder: string,
+  options: GlobalOptions,
+  { said, value }: { readonly said: string; readonly value: object },
+): Promise<void> {
+  if (!options.json) terminal.tell(said);
+  const sharing = await shareNow(terminal, folder, options);
+  if (options.json) terminal.json({ ...value, ...sharing });
 }
 
 /** Whether the configuration names a realm; false where there is none that can be read. */

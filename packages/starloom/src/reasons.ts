@@ -137,11 +137,6 @@ export const failure = reasonTable({
     message: '{file} is already there',
     fix: 'name another folder, or overwrite it with --force',
   },
-  no_file: {
-    code: 'BAD_INPUT',
-    message: 'The agents of this gateway are not in a file',
-    fix: 'register it in that registry',
-  },
   no_such_agent: {
     code: 'BAD_INPUT',
     message: '"{what}" is no URL, no folder and no agent.json',
@@ -193,7 +188,7 @@ export const failure = reasonTable({
   },
   login_timeout: {
     code: 'TIMEOUT',
-    message: 'No person has logged in in time',
-    fix: 'begin again',
+    message: 'No person logged in before the time limit',
+    fix: 'run the command again',
   },
 });

@@ -9,7 +9,7 @@ import { toAgentManifest } from './commands/agents-add-manifest.ts';
 import { connectToGateway, type GatewayClient } from './gateway-client.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface RegisteredAgentOptions {
+interface RegisteredAgentOptions {
   readonly terminal: Pick<Terminal, 'env' | 'tell'>;
   /** Of the gateway. */
   readonly url: string;
@@ -17,7 +17,7 @@ export interface RegisteredAgentOptions {
   readonly leaseMs?: number;
 }
 
-export interface AdvertisedPlace {
+interface AdvertisedPlace {
   /** Where the gateway reaches the agent. */
   readonly url: string;
   /** What it shows there, if the agent asks for a key. */
@@ -134,7 +134,7 @@ export class RegisteredAgent {
     try {
       await client?.[Symbol.asyncDispose]();
     } catch {
-      // It was lost, which is why.
+      // The connection is lost already.
     }
   }
 

@@ -1,10 +1,11 @@
 // The one place where a failure is shown to people or programs, and becomes an exit code.
 
-import { type Problem, placeOf, problemsOf } from '@starloom/config';
+import { type Problem, placeOf, problemsOf } from '@starloom/config/problem';
 import {
   closestWord,
   FabricError,
   inputRequestSchema,
+  isObject,
   type Trace,
   traceSchema,
 } from '@starloom/core';
@@ -152,6 +153,7 @@ export function upstreamLines(upstream: unknown): string[] {
   if (typeof upstream !== 'object') return labelLines('it said', String(upstream));
   if (Array.isArray(upstream)) return labelLines('it said', toText(upstream));
   return Object.entries(upstream).flatMap(([name, value]) => {
+    if (name === 'details' && isObject(value)) return upstreamLines(value);
     const text = toText(value);
     return text === ''
       ? []

@@ -4,7 +4,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { FabricError } from '@starloom/core';
-import { closeToOthers, writeOwnFile as writeText } from '@starloom/wire/own-file';
+import { closeToOthers, writeOwnFile } from '@starloom/wire/own-file';
 import { z } from 'zod';
 import { failure } from './reasons.ts';
 
@@ -54,29 +54,38 @@ function notWritable(folder: string, cause: unknown): FabricError {
   return failure('config/state_folder', { folder, errno }, { cause });
 }
 
-/**
- * `client.json`: how to reach what runs here. A gateway leaves it in the state folder, a served agent in
- * the folder of its own state.
- */
-const CLIENT_FILE = 'client.json';
-
-const clientSchema = z.object({ url: z.url(), key: z.string().min(1), key_id: z.string() });
-
-export type ClientFile = z.infer<typeof clientSchema>;
-
-export function readClientFile(folder: string): Promise<ClientFile | undefined> {
-  return readOwnFile(folder, CLIENT_FILE, clientSchema);
+/** A JSON file of a folder of state, for its owner alone. */
+function ownFile<Content extends object>(name: string, schema: z.ZodType<Content>) {
+  return {
+    /** `undefined` when there is nothing that can be read as such. */
+    async read(folder: string): Promise<Content | undefined> {
+      try {
+        return schema.safeParse(JSON.parse(await readFile(join(folder, name), 'utf8'))).data;
+      } catch {
+        return undefined;
+      }
+    },
+    /** The path of the file. */
+    async write(folder: string, content: Content): Promise<string> {
+      const path = join(folder, name);
+      try {
+        await writeOwnFile(path, `${JSON.stringify(content, null, 2)}\n`);
+        return path;
+      } catch (cause) {
+        throw notWritable(folder, cause);
+      }
+    },
+  };
 }
 
-export function writeClientFile(folder: string, client: ClientFile): Promise<string> {
-  return writeOwnFile(folder, CLIENT_FILE, client);
-}
-
 /**
- * `gateway.json`: what the gateway that runs here reads its agents from, so that `agents add` in another
- * folder finds the file. It says nothing once that gateway is gone: its reader asks the gateway first.
+ * How to reach what runs here. A gateway leaves it in the state folder, a served agent in the folder of its
+ * own state.
  */
-const GATEWAY_FILE = 'gateway.json';
+export const clientFile = ownFile(
+  'client.json',
+  z.object({ url: z.url(), key: z.string().min(1), key_id: z.string() }),
+);
 
 const gatewaySchema = z.object({
   url: z.url(),
@@ -89,30 +98,8 @@ const gatewaySchema = z.object({
 
 export type GatewayFile = z.infer<typeof gatewaySchema>;
 
-export function readGatewayFile(folder: string): Promise<GatewayFile | undefined> {
-  return readOwnFile(folder, GATEWAY_FILE, gatewaySchema);
-}
-
-export async function writeGatewayFile(folder: string, gateway: GatewayFile): Promise<void> {
-  await writeOwnFile(folder, GATEWAY_FILE, gateway);
-}
-
-/** `undefined` when there is nothing that can be read as such. */
-async function readOwnFile<T>(folder: string, name: string, schema: z.ZodType<T>) {
-  try {
-    return schema.safeParse(JSON.parse(await readFile(join(folder, name), 'utf8'))).data;
-  } catch {
-    return undefined;
-  }
-}
-
-/** For its owner alone. */
-async function writeOwnFile(folder: string, name: string, value: object): Promise<string> {
-  const path = join(folder, name);
-  try {
-    await writeText(path, `${JSON.stringify(value, null, 2)}\n`);
-    return path;
-  } catch (cause) {
-    throw notWritable(folder, cause);
-  }
-}
+/**
+ * What the gateway that runs here reads its agents from, so that `agents add` in another folder finds the
+ * file. It says nothing once that gateway is gone: its reader asks the gateway first.
+ */
+export const gatewayFile = ownFile('gateway.json', gatewaySchema);

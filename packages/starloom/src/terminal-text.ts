@@ -102,7 +102,8 @@ export function paintHealth(status: string): string {
   return paint(HEALTH_STYLES[status] ?? 'yellow', status);
 }
 
-const GAP = 2;
+/** Between two columns. */
+export const GAP = 2;
 /** A column is not made narrower than this to fit the terminal. */
 const NARROWEST = 8;
 
@@ -116,19 +117,12 @@ export function table(
   rows: readonly (readonly string[])[],
   columns?: number,
 ): string {
-  const oneLine = [head, ...rows].map((row) => row.map((cell) => toOneLine(cell)));
+  const oneLine = [head, ...rows].map((cells) => cells.map((cell) => toOneLine(cell)));
   const natural = head.map((_, column) =>
-    Math.max(...oneLine.map((row) => widthOf(row[column] ?? ''))),
+    Math.max(...oneLine.map((cells) => widthOf(cells[column] ?? ''))),
   );
   const widths = columns === undefined ? natural : narrowColumns(natural, columns);
-  return oneLine
-    .map((row) =>
-      row
-        .map((cell, column) => pad(fit(cell, widths[column] ?? 0), widths[column] ?? 0))
-        .join(' '.repeat(GAP))
-        .trimEnd(),
-    )
-    .join('\n');
+  return oneLine.map((cells) => row(cells, widths)).join('\n');
 }
 
 /** Takes from the widest column, column by column, until the sum fits or all are narrow. */
@@ -145,8 +139,14 @@ function narrowColumns(natural: readonly number[], columns: number): number[] {
   return widths;
 }
 
-function pad(cell: string, width: number): string {
-  return cell + ' '.repeat(Math.max(0, width - widthOf(cell)));
+/** One line of cells, each cut and padded to its width. */
+export function row(cells: readonly string[], widths: readonly number[]): string {
+  const padded = cells.map((cell, column) => {
+    const width = widths[column] ?? 0;
+    const shown = fit(cell, width);
+    return shown + ' '.repeat(Math.max(0, width - widthOf(shown)));
+  });
+  return padded.join(' '.repeat(GAP)).trimEnd();
 }
 
 function sum(numbers: readonly number[]): number {
@@ -181,4 +181,24 @@ export function fit(text: string, columns: number): string {
 function widthOfOne(character: string): number {
   if (NO_WIDTH.test(character)) return 0;
   return WIDE.test(character) ? 2 : 1;
+}
+
+/** Where two texts differ that begin and end alike: their lines from `head` to `tail` before the end. */
+export function diffLines(before: readonly string[], after: readonly string[]) {
+  const shorter = Math.min(before.length, after.length);
+  let head = 0;
+  while (head < shorter && before[head] === after[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
+  const gone = before.slice(head, before.length - tail);
+  const fresh = after.slice(head, after.length - tail);
+  const changes = [...gone.map((text) => `- ${text}`), ...fresh.map((text) => `+ ${text}`)];
+  return { head, tail, changes };
+}
+
+/** A line of a difference: green where it is new, red where it is gone. */
+export function paintChange(text: string): string {
+  const [sign] = text.trimStart();
+  if (sign === '+') return paint('green', text);
+  return sign === '-' ? paint('red', text) : text;
 }

@@ -60,7 +60,7 @@ describe('starloom agent exec', () => {
     expect(kept).toContain('"two"');
   });
 
-  it('refuses what needs approval when nobody can be asked, and --yes allows it', async () => {
+  it('refuses what needs approval when no person can be asked, and --yes allows it', async () => {
     await using world = await agentWorld([[WRITE], 'as you wish'], { 'agent.toml': ASK_FIRST });
     const refused = await world.run('exec', 'write it');
     expect(refused).toMatchObject({ code: 3, stdout: 'as you wish\n' });
@@ -281,14 +281,14 @@ describe('starloom agent chat with piped input', () => {
     expect(stderr).toMatch(/^ {2}✓ fs:list \{.*\} · .* · \d+ ms\n$/);
   });
 
-  it('goes on after a turn that failed, and tells in the end', async () => {
+  it('goes on after a turn that failed, and reports it by its exit code', async () => {
     await using world = await agentWorld(['still here']);
     const { code, stdout, stderr } = await world.pipe(['/nothing', 'hello'], 'chat');
     expect({ code, stdout }).toEqual({ code: 2, stdout: 'still here\n' });
     expect(stderr).toContain('there is no command /nothing');
   });
 
-  it('refuses what needs approval: there is nobody to ask', async () => {
+  it('refuses what needs approval when there is no person to ask', async () => {
     await using world = await agentWorld([[WRITE], 'as you wish'], { 'agent.toml': ASK_FIRST });
     const { stdout, stderr } = await world.pipe(['write', 'y'], 'chat');
     expect(stdout).toContain('as you wish');

@@ -168,7 +168,7 @@ describe('starloom agent run', () => {
     }
   });
 
-  it('lets callers without a key in when it is told to, and only on this machine', async () => {
+  it('lets callers without a key in with --anonymous, and only on this machine', async () => {
     await using world = await servedWorld();
     await using served = await serve(world, '--anonymous');
     const client = await served.connect();
@@ -180,7 +180,7 @@ describe('starloom agent run', () => {
     expect(open.stderr).toMatch(/callers must show a key[\s\S]*fix: leave --anonymous out/);
   });
 
-  it('listens where it is told to', async () => {
+  it('listens at the host and port that are given', async () => {
     await using world = await servedWorld();
     await using served = await serve(world, '--host', '0.0.0.0');
     expect(served.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+\/mcp$/);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { readClientFile } from '../src/state-folder.ts';
+import { clientFile } from '../src/state-folder.ts';
 import { type RunningGateway, startGateway } from './running-gateway.ts';
 
 const SERVER = fileURLToPath(new URL('./fixtures/changing-server.cjs', import.meta.url));
@@ -35,7 +35,7 @@ async function openWorld(more = '') {
 }
 
 async function connect({ url, home }: RunningGateway): Promise<Client> {
-  const { key } = (await readClientFile(home)) ?? {};
+  const { key } = (await clientFile.read(home)) ?? {};
   const client = new Client({ name: 'test', version: '0' });
   const requestInit = { headers: { authorization: `Bearer ${key}` } };
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit }));

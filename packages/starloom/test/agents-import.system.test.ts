@@ -65,7 +65,7 @@ describe('starloom agents import', () => {
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing to add') });
   });
 
-  it('tells of a gateway that runs which of them it reached', async () => {
+  it('shows which of the agents a running gateway reached', async () => {
     await using gateway = await startGateway({ '.mcp.json': MCP_JSON.replace('${K}', 'k') });
     const { code, stdout } = await gateway.run('agents', 'import', '.mcp.json', '--apply');
     expect(code).toBe(0);

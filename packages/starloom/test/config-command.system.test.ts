@@ -225,7 +225,7 @@ describe.concurrent('starloom config validate', () => {
     expect(variable.stderr).toMatch(/\$STARLOOM_LISTEN__PROT {2}listen\.prot/);
   });
 
-  it('looks secrets up, unless told not to', async () => {
+  it('looks secrets up, unless --no-secrets is given', async () => {
     const files = { 'starloom.yaml': GATEWAY, 'agents.yaml': AGENTS };
     const unset = await starloom('config validate', files);
     expect(unset.code).toBe(78);

@@ -90,7 +90,7 @@ describe('commands that talk to a gateway', () => {
     expect(shown).toMatch(/coordination +ok +embedded/);
   });
 
-  it('say so when the key is wrong or nobody listens', async () => {
+  it('say so when the key is wrong or no gateway listens', async () => {
     const cwd = gateway.folder;
     const wrongKey = await runStarloom(['agents'], {
       cwd,

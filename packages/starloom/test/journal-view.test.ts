@@ -1,6 +1,6 @@
 import type { JournalCall, JournalRates } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { changed } from '../src/commands/connect.ts';
+import { withEntries } from '../src/commands/connect.ts';
 import { nodeFinding, report } from '../src/commands/doctor.ts';
 import {
   bytes,
@@ -161,7 +161,7 @@ describe('rates and usage in the terminal', () => {
   it.each([80, 200])('are one page of rates, errors, agents and jobs at %d columns', (columns) => {
     const running = { ...CALL, ended_at: null, ms: null };
     const page = plain(topPage(facts([running]), BEGAN + 1_500, columns));
-    expect(page).toContain('last 10.00 s  40     4/s   2 (5 %)  12 ms  340 ms  1.20 s');
+    expect(page).toContain('last 10 s   40     4/s   2 (5 %)  12 ms  340 ms  1.20 s');
     expect(page).toContain('errors: TIMEOUT 2');
     expect(page).toContain('jobs: 2 running, 7 succeeded');
     expect(page.join('\n')).toMatch(/coder +0 +0\/s +0 +offline, open/);
@@ -230,19 +230,19 @@ describe('the file of a client', () => {
 
   it('keeps everything else that is in it', () => {
     const before = '{"theme":"dark","mcpServers":{"other":{"command":"x"}}}';
-    expect(JSON.parse(changed('a.json', before, entries))).toEqual({
+    expect(JSON.parse(withEntries('a.json', before, entries))).toEqual({
       theme: 'dark',
       mcpServers: { other: { command: 'x' }, starloom: { url: 'http://x/mcp' } },
     });
-    const now = changed('a.json', before, entries);
-    expect(changed('a.json', now, entries)).toBe(now);
+    const now = withEntries('a.json', before, entries);
+    expect(withEntries('a.json', now, entries)).toBe(now);
     const toml = '# mine\nmodel = "x"\n\n[mcp_servers.starloom]\nurl = "old"\n\n[other]\na = 1\n';
-    expect(changed('a.toml', toml, [[['mcp_servers', 'starloom'], { url: 'new' }]])).toBe(
+    expect(withEntries('a.toml', toml, [[['mcp_servers', 'starloom'], { url: 'new' }]])).toBe(
       '# mine\nmodel = "x"\n\n[mcp_servers.starloom]\nurl = "new"\n\n[other]\na = 1\n',
     );
   });
 
   it('is left as it is when it has comments', () => {
-    expect(() => changed('a.json', '{ // mine\n}', entries)).toThrow(/comments/);
+    expect(() => withEntries('a.json', '{ // mine\n}', entries)).toThrow(/comments/);
   });
 });

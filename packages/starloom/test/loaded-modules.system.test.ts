@@ -45,6 +45,8 @@ it('help and a call load their own files and packages alone', async () => {
   const parts = call.flatMap((url) => /\/packages\/([a-z-]+)\/src\//.exec(url)?.[1] ?? []);
   const unused = ['adapters', 'coordination', 'gateway', 'identity', 'registry', 'runtime'];
   expect(unused.filter((part) => parts.includes(part))).toEqual([]);
+  const shared = call.flatMap((url) => /\/(?:wire|config)\/src\/(.+)\.ts/.exec(url)?.[1] ?? []);
+  expect(shared.toSorted()).toEqual(['environment', 'own-file', 'problem']);
 });
 
 async function modulesOf({ folder, env }: AgentWorld, ...args: string[]): Promise<string[]> {

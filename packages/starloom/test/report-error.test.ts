@@ -91,6 +91,11 @@ describe('the report of an error', () => {
     ['a text', 'boom', ['it said: boom']],
     ['a status', { status: 503, body: 'busy' }, ['status: 503', 'it answered: busy']],
     ['content of MCP', { content: [{ type: 'text', text: 'denied' }] }, ['it answered: denied']],
+    [
+      'an error of ours',
+      { message: 'no file', details: { reason: 'not_found', fix: 'list it' } },
+      ['it said: no file', 'reason: not_found', 'fix: list it'],
+    ],
     ['nothing', undefined, []],
   ])('shows %s of the upstream in one line each', (_, upstream, lines) => {
     expect(upstreamLines(upstream)).toEqual(lines);

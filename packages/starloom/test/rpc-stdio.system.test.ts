@@ -71,7 +71,7 @@ describe('starloom rpc --stdio without a gateway', () => {
     expect(client.process.stderrTail()).toMatch(/alone.*starloom up/);
   });
 
-  it('does not serve alone when it was told of a gateway that is not there', async () => {
+  it('does not serve alone when STARLOOM_URL names a gateway that is not there', async () => {
     await using place = await scratch({});
     const env = { STARLOOM_URL: 'http://127.0.0.1:9' };
     await using client = await StdioClient.start(place.folder, env);
@@ -81,7 +81,7 @@ describe('starloom rpc --stdio without a gateway', () => {
 });
 
 describe('starloom rpc --stdio beside a gateway', () => {
-  it('[C1] meets the other clients of the gateway, and is told of what they do', async () => {
+  it('[C1] meets the other clients of the gateway, and receives what they do', async () => {
     await using gateway = await startGateway();
     await using writer = await StdioClient.start(gateway.home);
     await using reader = await StdioClient.start(gateway.home);

@@ -1,8 +1,4 @@
-import { chromium } from './engines/chromium.ts';
-import { etcd } from './engines/etcd.ts';
-import { postgres } from './engines/postgres.ts';
-import { redis } from './engines/redis.ts';
-import type { ServerDefinition } from './engines/server.ts';
+import { chromium, etcd, postgres, redis, type ServerDefinition } from './engines.ts';
 import { freePort } from './free-port.ts';
 import { type ProgramDefinition, requireProgram } from './program.ts';
 import { runProgram } from './run-program.ts';

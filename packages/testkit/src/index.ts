@@ -27,7 +27,7 @@ export {
   type Program,
   type ServerName,
 } from './engine.ts';
-export { chromiumArguments } from './engines/chromium.ts';
+export { chromiumArguments } from './engines.ts';
 export { freePort } from './free-port.ts';
 export { type PeerOptions, prepareGo, prepareNpm, preparePython } from './peer.ts';
 export {

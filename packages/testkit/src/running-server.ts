@@ -1,7 +1,7 @@
 import { chown } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { childEnvironment, type ManagedProcess, spawnProcess } from '@starloom/wire';
-import type { ServerDefinition, ServerSetup } from './engines/server.ts';
+import type { ServerDefinition, ServerSetup } from './engines.ts';
 import { runProgram } from './run-program.ts';
 
 const START_TIMEOUT_MS = 60_000;

@@ -68,7 +68,7 @@ export class EndedMandates {
     if (this.#followed.size >= MAX_FOLLOWED && oldest !== undefined) this.#followed.delete(oldest);
     const followed = { forgetAt: toForgetAt(expiresAt), isOver: false };
     this.#followed.set(jti, followed);
-    const asked = this.#done(async (realm) => {
+    const asked = this.#useStore(async (realm) => {
       followed.isOver = (await realm.read(ENDED, [jti])).entries.has(jti);
     });
     await settlesWithin(asked, ANSWER_MS);
@@ -88,7 +88,7 @@ export class EndedMandates {
   /** What is added meanwhile goes with the next commit. */
   async #write(): Promise<void> {
     await Promise.resolve();
-    await this.#done(async (realm) => {
+    await this.#useStore(async (realm) => {
       for (let batch = this.#batch(); batch.length > 0; batch = this.#batch()) {
         await realm.commit(ENDED, { writes: batch });
         for (const { key } of batch) this.#waiting.delete(key);
@@ -116,7 +116,7 @@ export class EndedMandates {
       if (forgetAt <= now) this.#followed.delete(jti);
       else if (!isOver) open.push(jti);
     }
-    await this.#done(async (realm) => {
+    await this.#useStore(async (realm) => {
       for (let at = 0; at < open.length; at += KEYS_AT_ONCE) {
         const { entries } = await realm.read(ENDED, open.slice(at, at + KEYS_AT_ONCE));
         for (const jti of entries.keys()) {
@@ -129,7 +129,7 @@ export class EndedMandates {
   }
 
   /** Never rejects: without the store, mandates of other gateways end by their time. */
-  async #done(work: (realm: RealmStore) => Promise<void>): Promise<void> {
+  async #useStore(work: (realm: RealmStore) => Promise<void>): Promise<void> {
     try {
       await work(this.#options.realm);
       this.#reach.reached();

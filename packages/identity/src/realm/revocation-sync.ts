@@ -22,8 +22,12 @@ import {
   signingFile,
   withoutKeys,
 } from '../tokens/signing-keys.ts';
-import type { RealmPut, RealmSnapshot, RealmStore } from './realm-store.ts';
-import { StoreFollower } from './store-follower.ts';
+import {
+  type RealmPut,
+  type RealmSnapshot,
+  type RealmStore,
+  StoreFollower,
+} from './realm-store.ts';
 
 interface RevocationSyncOptions {
   readonly realm: RealmStore;

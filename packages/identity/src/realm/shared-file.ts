@@ -8,8 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Json, type Log, silentLog } from '@starloom/core';
 import { deriveKey, Seal } from '@starloom/wire';
 import { failure } from '../reasons.ts';
-import type { RealmStore } from './realm-store.ts';
-import { StoreFollower } from './store-follower.ts';
+import { type RealmStore, StoreFollower } from './realm-store.ts';
 
 /** What the gateways of one realm share: a store, and the secret that no one else knows. */
 export interface Realm {

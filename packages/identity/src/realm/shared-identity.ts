@@ -15,6 +15,7 @@ import {
   signingKeySchema,
   withEnd,
 } from '../tokens/signing-keys.ts';
+import type { StoreFollower } from './realm-store.ts';
 import {
   followFile,
   type Realm,
@@ -22,7 +23,6 @@ import {
   type SharedFile,
   shareFile,
 } from './shared-file.ts';
-import type { StoreFollower } from './store-follower.ts';
 
 type Change<T> = SharedFile<T>['change'];
 

@@ -3,6 +3,7 @@
 // the public keys of the realm; a mandate that was minted from another one must be narrower in every way.
 
 import type { FabricError } from '@starloom/core';
+import { createGuardedFetch } from '@starloom/wire';
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet } from 'jose';
 import type { Actor } from '../authorise.ts';
 import { covers, notCovered } from '../authority.ts';
@@ -75,7 +76,7 @@ export async function verifyMandateChain(
     chain.push((await readMandate(token, findKey, issuer, now)).claims);
   }
   const [first] = chain;
-  if (first?.dep !== 1) throw broken('its first mandate is missing');
+  if (first?.dep !== 1) throw brokenChain('its first mandate is missing');
   for (const [index, child] of chain.slice(1).entries()) {
     const parent = chain[index];
     if (parent) assertLink(parent, hashToken(tokens[index] ?? ''), child);
@@ -95,33 +96,34 @@ export async function readMandate(
   assertClaims(claims, { issuer, now, maxLife: MAX_MANDATE_S });
   const { dep, mxd, pah, act, cog, sub } = claims;
   if (dep > mxd) throw failure('too_deep');
-  if (dep > 1 && pah === undefined) throw broken('its parent is missing');
+  if (dep > 1 && pah === undefined) throw brokenChain('its parent is missing');
   const actors = [{ sub, cog }, ...toActors(act)];
-  if (actors.length !== dep) throw broken('it does not name all that acted before');
+  if (actors.length !== dep) throw brokenChain('it does not name all that acted before');
   if (new Set(actors.map((actor) => actor.cog)).size !== actors.length) {
-    throw broken('one instance acts twice in it');
+    throw brokenChain('one instance acts twice in it');
   }
   return read;
 }
 
 /** Whether `child` was minted from `parent` and is narrower; AUTH_DENIED with the reason if not. */
 function assertLink(parent: MandateClaims, parentHash: string, child: MandateClaims): void {
-  if (child.pah !== parentHash) throw broken('its parent is another mandate');
-  if (child.prn !== parent.prn) throw broken('its principal changed');
-  if (child.mnd !== parent.mnd) throw broken('its grant changed');
-  if (child.tid !== parent.tid) throw broken('its trace changed');
-  if (child.dep !== parent.dep + 1) throw broken('its depth is not that of its parent and one');
-  if (child.sub !== parent.aud) throw broken('its delegate is not the agent of its parent');
-  if (child.mxd > parent.mxd) throw wider('its depth may go further');
-  if (child.exp > parent.exp) throw wider('it lives longer');
+  if (child.pah !== parentHash) throw brokenChain('its parent is another mandate');
+  if (child.prn !== parent.prn) throw brokenChain('its principal changed');
+  if (child.mnd !== parent.mnd) throw brokenChain('its grant changed');
+  if (child.tid !== parent.tid) throw brokenChain('its trace changed');
+  if (child.dep !== parent.dep + 1)
+    throw brokenChain('its depth is not that of its parent and one');
+  if (child.sub !== parent.aud) throw brokenChain('its delegate is not the agent of its parent');
+  if (child.mxd > parent.mxd) throw widerThanParent('its depth may go further');
+  if (child.exp > parent.exp) throw widerThanParent('it lives longer');
   if (parent.rxp !== undefined && (child.rxp ?? Number.POSITIVE_INFINITY) > parent.rxp) {
-    throw wider('its root lives longer');
+    throw widerThanParent('its root lives longer');
   }
   if (child.bud.calls > parent.bud.calls || child.bud.ms > parent.bud.ms) {
-    throw wider('its budget is larger');
+    throw widerThanParent('its budget is larger');
   }
   const more = [...notCovered(child.cap, parent.cap), ...notCovered(child.scp, parent.scp)];
-  if (more.length > 0) throw wider(`it grants ${more.slice(0, 3).join(', ')}`);
+  if (more.length > 0) throw widerThanParent(`it grants ${more.slice(0, 3).join(', ')}`);
 }
 
 export function toActors(act: NestedActor | undefined): Actor[] {
@@ -162,17 +164,16 @@ function toMandate(claims: MandateClaims): Mandate {
   };
 }
 
-function broken(what: string): FabricError {
+function brokenChain(what: string): FabricError {
   return failure('broken_chain', { what });
 }
 
-function wider(what: string): FabricError {
+function widerThanParent(what: string): FabricError {
   return failure('wider_than_parent', { what });
 }
 
 type JwksSource = JSONWebKeySet | URL;
 
-const MAX_BYTES = 65_536;
 const TIMEOUT_MS = 5_000;
 const COOLDOWN_MS = 30_000;
 const CACHE_MS = 300_000;
@@ -184,26 +185,13 @@ const CACHE_MS = 300_000;
  */
 export function createJwks(source: JwksSource): FindKey {
   if (!(source instanceof URL)) return createLocalJWKSet(source) as FindKey;
+  const { fetch } = createGuardedFetch({ hosts: [source.hostname], timeoutMs: TIMEOUT_MS });
   return createRemoteJWKSet(source, {
     timeoutDuration: TIMEOUT_MS,
     cooldownDuration: COOLDOWN_MS,
     cacheMaxAge: CACHE_MS,
-    [customFetch]: fetchBounded,
+    [customFetch]: fetch,
   }) as FindKey;
-}
-
-/** Follows no redirect and reads no more than a set of keys needs. */
-async function fetchBounded(url: string, options: RequestInit): Promise<Response> {
-  const response = await fetch(url, { ...options, redirect: 'error' });
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new Error('the JWKS is too large');
-    chunks.push(chunk);
-  }
-  const { status, headers } = response;
-  return new Response(Buffer.concat(chunks), { status, headers });
 }
 
 /** How many ids are kept; at most five minutes of calls. */

@@ -145,7 +145,7 @@ export function withRevocations(
     news.push([key, own]);
   }
   if (news.length === 0) return file;
-  return { ...file, epoch, revoked: { ...unexpired(file, now), ...Object.fromEntries(news) } };
+  return { ...file, epoch, revoked: { ...withoutExpired(file, now), ...Object.fromEntries(news) } };
 }
 
 /** What another gateway that knows only `others` should learn, each with how long it matters. */
@@ -176,7 +176,7 @@ function withRevoked(
 ): RevocationsFile {
   const epoch = file.epoch + 1;
   const one = { epoch, at: new Date(now).toISOString(), ...more };
-  return { ...file, epoch, revoked: { ...unexpired(file, now), [key]: one } };
+  return { ...file, epoch, revoked: { ...withoutExpired(file, now), [key]: one } };
 }
 
 /** Of the same epoch a suspension counts more than its end. */
@@ -190,7 +190,7 @@ function isSuspended({ revoked, suspended }: RevocationsFile, mandateId: string)
   return one ? !one.lifted : (suspended?.includes(mandateId) ?? false);
 }
 
-function unexpired({ revoked }: RevocationsFile, now: number): RevocationsFile['revoked'] {
+function withoutExpired({ revoked }: RevocationsFile, now: number): RevocationsFile['revoked'] {
   return Object.fromEntries(
     Object.entries(revoked).filter(([key, one]) => !isExpired(key, one, now)),
   );

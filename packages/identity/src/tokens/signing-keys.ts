@@ -104,12 +104,12 @@ export class SigningKeys {
   readonly findKey: FindKey = ({ kid = '' }) => {
     const key = this.#published(kid);
     if (!key) throw failure('unknown_signer');
-    return cached(this.#public, kid, () => toCryptoKey({ x: key.x }));
+    return fromCache(this.#public, kid, () => toCryptoKey({ x: key.x }));
   };
 
   async sign(type: string, claims: object): Promise<string> {
     const { kid, x, d } = this.#current();
-    const key = await cached(this.#private, kid, () => toCryptoKey({ x, d }));
+    const key = await fromCache(this.#private, kid, () => toCryptoKey({ x, d }));
     return await new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
       .setProtectedHeader({ alg: ALGORITHM, typ: type, kid })
       .sign(key);
@@ -263,7 +263,7 @@ export function isOver({ ends_at }: Pick<SigningKey, 'ends_at'>, now: number): b
   return ends_at !== null && Date.parse(ends_at) <= now;
 }
 
-function cached(
+function fromCache(
   keys: Map<string, Promise<CryptoKey>>,
   kid: string,
   make: () => Promise<CryptoKey>,

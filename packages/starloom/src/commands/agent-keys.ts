@@ -12,7 +12,7 @@ import {
 } from '@starloom/identity';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
-import { readClientFile, writeClientFile } from '../state-folder.ts';
+import { clientFile } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 
 interface KeyOptions {
@@ -50,7 +50,7 @@ export async function openAgentKey(
     authenticator: createAuthenticator({ psk, anonymous }),
     async save(url) {
       if (reference) return undefined;
-      return await writeClientFile(folder, { url, key, key_id: OWNER.key_id });
+      return await clientFile.write(folder, { url, key, key_id: OWNER.key_id });
     },
   };
 }
@@ -58,7 +58,7 @@ export async function openAgentKey(
 const keySchema = z.strictObject({ key: secret({ check: checkSharedKey }) });
 
 async function keptKey(folder: string): Promise<string> {
-  return (await readClientFile(folder))?.key ?? generateKey();
+  return (await clientFile.read(folder))?.key ?? generateKey();
 }
 
 async function readKey({ env, cwd }: Terminal, reference: string): Promise<string> {

@@ -1,4 +1,5 @@
 import type { Log } from '@starloom/core';
+import type { Authenticator } from '@starloom/identity';
 import type { Agent, Workspace } from '@starloom/runtime';
 import { AgentMcpFace, McpApprovals, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
 import { untilStopped } from '../command-line.ts';
@@ -8,16 +9,6 @@ import type { RunOptions } from './agent.ts';
 import { agentFolder, createCommandLog, openCommandAgent } from './agent-open.ts';
 
 type Options = RunOptions & { readonly mcp: 'stdio' | 'http' };
-
-interface Served {
-  readonly name: string;
-  readonly what: 'MCP' | 'A2A';
-  readonly url: string;
-  /** Of the key. */
-  readonly shown: string;
-  readonly clientFile: string | undefined;
-  readonly anonymous: true | undefined;
-}
 
 /** Serves until a signal stops it, or its one client disconnects. No user is asked for approval. */
 export async function runAgent(
@@ -33,7 +24,10 @@ export async function runAgent(
   const face = await openFace(agent, approvals, createCommandLog(terminal, json));
   try {
     if (mcp === 'stdio') await serveStdio(face, stopped);
-    else await serveHttp(face, agent, options, terminal, stopped);
+    else {
+      const open = (place: HttpPlace) => openMcpHttp(face, place);
+      await serveHttp(terminal, agent, options, { what: 'MCP', open, stopped });
+    }
   } finally {
     face.close();
   }
@@ -53,93 +47,75 @@ async function serveStdio(face: AgentMcpFace, stopped: Promise<void>): Promise<v
   process.stdin.destroy();
 }
 
-async function serveHttp(
-  face: AgentMcpFace,
-  agent: Agent,
-  given: Options,
-  terminal: Terminal,
-  stopped: Promise<void>,
-): Promise<void> {
-  const { port = 0, host = '127.0.0.1', key: reference, anonymous, json = false } = given;
-  const options = { host, key: reference, anonymous };
-  const { openAgentKey } = await import('./agent-keys.ts');
-  const { authenticator, shown, header, save } = await openAgentKey(
-    terminal,
-    agentFolder(terminal.env, agent),
-    options,
-  );
-  const served = await openMcpHttp(face, { host, port, authenticator });
-  let registered: RegisteredAgent | undefined;
-  try {
-    const { url } = served;
-    const clientFile = await save(url);
-    if (given.register !== undefined) {
-      const { registerAgent } = await import('../registered-agent.ts');
-      const { register, advertise, node, tier } = given;
-      const place = { url: advertise ?? url, header, node, tier };
-      registered = await registerAgent(terminal, register, agent.config.agent, place);
-    }
-    const ready = { event: 'ready', url, pid: process.pid, client_file: clientFile };
-    if (json) terminal.json(ready);
-    else
-      terminal.tell(
-        describe({ name: face.agent.name, what: 'MCP', url, shown, clientFile, anonymous }),
-      );
-    await stopped;
-    if (!json) terminal.tell('stopping: finishing what is in flight');
-    await registered?.drain();
-  } finally {
-    await registered?.leave();
-    await served.close();
-  }
-}
-
-function describe({ name, what, url, shown, clientFile, anonymous }: Served): string {
-  const notes = [
-    ...(anonymous ? ['not needed on this machine'] : []),
-    ...(clientFile === undefined ? [] : [`also in ${clientFile}`]),
-  ];
-  return [
-    `${name} serves ${what} at ${url}`,
-    `  key   ${shown}${notes.length > 0 ? `   (${notes.join('; ')})` : ''}`,
-    'Ctrl-C stops it.',
-  ].join('\n');
-}
-
 /** Serves other agents over A2A until a signal stops it. Approval is asked for in the task. */
 export async function runForAgents(
   terminal: Terminal,
   path: string | undefined,
-  given: RunOptions,
+  options: RunOptions,
 ): Promise<void> {
-  const { port = 0, host = '127.0.0.1', key: reference, anonymous, json = false } = given;
-  const [{ openA2aServer, TaskApprovals }, { openAgentKey }] = await Promise.all([
-    import('@starloom/runtime/a2a'),
-    import('./agent-keys.ts'),
-  ]);
+  const { anonymous, json = false } = options;
+  const { openA2aServer, TaskApprovals } = await import('@starloom/runtime/a2a');
   const stopped = untilStopped();
   const approvals = new TaskApprovals();
   const { approve, askCaller } = approvals;
   await using agent = await openCommandAgent(terminal, { path, json, approve, askCaller });
   const folder = agentFolder(terminal.env, agent);
-  const options = { host, key: reference, anonymous };
-  const { authenticator, shown, save } = await openAgentKey(terminal, folder, options);
   const log = createCommandLog(terminal, json);
-  const needsKey = !anonymous;
-  const served = await openA2aServer({
-    ...{ agent, approvals, host, port, authenticator, needsKey, folder, log },
-  });
+  const open = (place: HttpPlace) =>
+    openA2aServer({ ...place, agent, approvals, needsKey: !anonymous, folder, log });
+  await serveHttp(terminal, agent, options, { what: 'A2A', open, stopped });
+}
+
+interface HttpPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly authenticator: Authenticator;
+}
+
+interface HttpService {
+  readonly what: 'MCP' | 'A2A';
+  open(place: HttpPlace): Promise<{ url: string; cardKey?: unknown; close(): Promise<void> }>;
+  readonly stopped: Promise<void>;
+}
+
+/** Opens the key of the agent, serves it, registers it where that is asked for, and waits for the end. */
+async function serveHttp(
+  terminal: Terminal,
+  agent: Agent,
+  options: RunOptions,
+  { what, open, stopped }: HttpService,
+): Promise<void> {
+  const { port = 0, host = '127.0.0.1', key: reference, anonymous, json = false } = options;
+  const { openAgentKey } = await import('./agent-keys.ts');
+  const folder = agentFolder(terminal.env, agent);
+  const key = await openAgentKey(terminal, folder, { host, key: reference, anonymous });
+  const served = await open({ host, port, authenticator: key.authenticator });
+  let registered: RegisteredAgent | undefined;
   try {
     const { url, cardKey } = served;
-    const clientFile = await save(url);
+    const clientFile = await key.save(url);
+    if (options.register !== undefined) {
+      const { registerAgent } = await import('../registered-agent.ts');
+      const { register, advertise, node, tier } = options;
+      const place = { url: advertise ?? url, header: key.header, node, tier };
+      registered = await registerAgent(terminal, register, agent.config.agent, place);
+    }
     const ready = { event: 'ready', url, pid: process.pid, client_file: clientFile };
     if (json) terminal.json({ ...ready, card_key: cardKey });
     else {
-      terminal.tell(describe({ name: agent.name, what: 'A2A', url, shown, clientFile, anonymous }));
+      const notes = [
+        ...(anonymous ? ['not needed on this machine'] : []),
+        ...(clientFile === undefined ? [] : [`also in ${clientFile}`]),
+      ];
+      terminal.tell(`${agent.name} serves ${what} at ${url}`);
+      terminal.tell(`  key   ${key.shown}${notes.length > 0 ? `   (${notes.join('; ')})` : ''}`);
+      terminal.tell('Ctrl-C stops it.');
     }
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
+    await registered?.drain();
   } finally {
+    await registered?.leave();
     await served.close();
   }
 }

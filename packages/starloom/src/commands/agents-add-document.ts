@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { inspectOpenApi, isAgentCard } from '@starloom/adapters';
 import { type Manifest, silentLog } from '@starloom/core';
 import { resolveEndpoint } from '@starloom/registry';
+import { createGuardedFetch } from '@starloom/wire';
 import { isReference } from '../import-servers/expand.ts';
 import { toUsageError } from '../report-error.ts';
 import { toAgentId } from '../to-agent-id.ts';
@@ -17,7 +18,6 @@ interface FoundCard {
   readonly name?: string;
 }
 
-const MAX_BYTES = 1_048_576;
 const TIMEOUT_MS = 5_000;
 
 export async function findAgentCard(
@@ -36,23 +36,16 @@ export async function findAgentCard(
 /** `undefined` when there is no JSON to be had. */
 async function readJson(url: string, headers: Readonly<Record<string, string>>): Promise<unknown> {
   const known = Object.entries(headers).filter(([, value]) => !isReference(value));
+  const http = createGuardedFetch({ hosts: [new URL(url).hostname], timeoutMs: TIMEOUT_MS });
   try {
-    const response = await fetch(url, {
+    const response = await http.fetch(url, {
       headers: { 'A2A-Version': '1.0', ...Object.fromEntries(known) },
-      redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    if (!response.ok || !response.body) return undefined;
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body) {
-      bytes += chunk.length;
-      if (bytes > MAX_BYTES) return undefined;
-      chunks.push(chunk);
-    }
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return response.ok ? await response.json() : undefined;
   } catch {
     return undefined;
+  } finally {
+    await http.close();
   }
 }
 

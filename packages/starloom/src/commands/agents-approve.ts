@@ -1,6 +1,5 @@
 // Approves what agents changed. It works on the state folder: a gateway that runs follows within a second.
 
-import { userInfo } from 'node:os';
 import {
   Closers,
   type FabricError,
@@ -11,12 +10,12 @@ import {
 } from '@starloom/core';
 import { type AgentPins, approveHeld, type HeldPin, readPins } from '@starloom/gateway/pins';
 import { AuditLog, SigningKeys } from '@starloom/identity';
-import { confirm } from '../command-line.ts';
+import { confirm, userName } from '../command-line.ts';
 import { joinRealm } from '../realm.ts';
 import { count, nearestOr, toUsageError } from '../report-error.ts';
 import { auditFolder, identityFolder, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { paint, toVisible } from '../terminal-text.ts';
+import { diffLines, paint, paintChange, toVisible } from '../terminal-text.ts';
 import type { ApproveOptions } from './agents.ts';
 
 /** What of one agent is approved or shown. */
@@ -92,7 +91,7 @@ function show(terminal: Terminal, waiting: readonly Waiting[], agentId: string |
     for (const { held, differences: found } of tools) {
       const head = paint('bold', `${agent_id} ${held.definition.name}`);
       terminal.print(`${head}: ${wordsFor(held)}`);
-      for (const line of found.flatMap(differenceLines)) terminal.print(`  ${paintLine(line)}`);
+      for (const line of found.flatMap(differenceLines)) terminal.print(`  ${paintChange(line)}`);
       terminal.print('');
     }
   }
@@ -105,11 +104,6 @@ function wordsFor({ reason, like, seen_at }: HeldPin): string {
     look_alike: `new, and looks like "${like}"`,
   };
   return `${words[reason]}; first seen ${seen_at}`;
-}
-
-function paintLine(line: string): string {
-  if (line.startsWith('  + ')) return paint('green', line);
-  return line.startsWith('  - ') ? paint('red', line) : line;
 }
 
 function print(terminal: Terminal, waiting: readonly Waiting[], approved: boolean): void {
@@ -165,14 +159,6 @@ async function record(
   }
 }
 
-export function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'unknown';
-  }
-}
-
 function sizeOf(waiting: readonly Waiting[]): number {
   return waiting.reduce((sum, { tools }) => sum + tools.length, 0);
 }
@@ -217,23 +203,8 @@ function differ(path: string, before: unknown, after: unknown): Difference[] {
 
 /** `- ` before what is gone and `+ ` before what is new, a line each. */
 export function differenceLines({ path, before, after }: Difference): string[] {
-  const [gone, fresh] = [toLines(before), toLines(after)];
-  let same = 0;
-  while (same < gone.length && same < fresh.length && gone[same] === fresh[same]) same += 1;
-  let end = 0;
-  while (
-    end < gone.length - same &&
-    end < fresh.length - same &&
-    gone.at(-1 - end) === fresh.at(-1 - end)
-  ) {
-    end += 1;
-  }
-  const changed = (lines: readonly string[]) => lines.slice(same, lines.length - end);
-  return [
-    path,
-    ...changed(gone).map((line) => `  - ${line}`),
-    ...changed(fresh).map((line) => `  + ${line}`),
-  ];
+  const { changes } = diffLines(toLines(before), toLines(after));
+  return [path, ...changes.map((line) => `  ${line}`)];
 }
 
 function toLines(value: unknown): string[] {

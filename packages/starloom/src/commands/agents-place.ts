@@ -18,7 +18,7 @@ import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { failure } from '../reasons.ts';
 import { upstreamLines } from '../report-error.ts';
-import { type GatewayFile, readGatewayFile, stateFolder } from '../state-folder.ts';
+import { type GatewayFile, gatewayFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AgentView } from '../tool-payloads.ts';
 
@@ -128,7 +128,7 @@ async function isChosen(
 async function findRunning(
   terminal: Terminal,
 ): Promise<{ known: GatewayFile; client: GatewayClient } | undefined> {
-  const known = await readGatewayFile(stateFolder(terminal.env));
+  const known = await gatewayFile.read(stateFolder(terminal.env));
   if (known === undefined) return undefined;
   const client = await connectToGateway(terminal).catch(() => undefined);
   if (client?.url === known.url) return { known, client };
@@ -173,7 +173,7 @@ export async function awaitAgent(
     const waited = performance.now() - began;
     const isRefused = isFresh && health?.status === 'offline';
     const isSilent = isFresh && waited > reportMs;
-    // What stands on stdout and is no answer is not MCP: more of it will not be, either.
+    // A program that writes something other than MCP to stdout does not become a server by waiting.
     const hasStrayed = isSilent && isObject(health?.upstream) && 'stdout' in health.upstream;
     if (isRefused || hasStrayed || waited > waitMs) throw notReached(agentId, agent, waited);
     if (isSilent && !isReported) {

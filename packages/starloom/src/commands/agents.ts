@@ -3,7 +3,7 @@
 import type { EditorAgentName } from '@starloom/adapters';
 import { TRUST_TIERS } from '@starloom/core';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { action, examples, type GlobalOptions, toList } from '../command-line.ts';
+import { action, type GlobalOptions, toLimit, toList, withExamples } from '../command-line.ts';
 import type { Terminal } from '../terminal.ts';
 
 export interface AgentsOptions extends GlobalOptions {
@@ -58,15 +58,12 @@ export interface RemoveOptions extends GlobalOptions {
 }
 
 export function define(agents: Command, terminal: Terminal): void {
-  agents.addHelpText(
-    'before',
-    examples(
-      ['starloom agents', 'available agents'],
-      ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
-      ['starloom agents import .mcp.json', 'the servers of another client'],
-      ['starloom agents tools files', 'what an agent offers'],
-    ),
-  );
+  withExamples(agents, [
+    ['starloom agents', 'available agents'],
+    ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
+    ['starloom agents import .mcp.json', 'the servers of another client'],
+    ['starloom agents tools files', 'what an agent offers'],
+  ]);
   addListCommand(agents, terminal);
   addShowCommands(agents, terminal);
   addHistoryCommand(agents, terminal);
@@ -118,18 +115,18 @@ function addHistoryCommand(agents: Command, terminal: Terminal): void {
     .action(action(terminal, async () => (await import('./agents-show.ts')).showHistory));
 }
 
-function toLimit(text: string): number {
-  const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= 1_000) return limit;
-  throw new InvalidArgumentError('expected a number from 1 to 1000');
-}
-
 function addAddCommand(agents: Command, terminal: Terminal): void {
-  agents
-    .command('add')
-    .description('put an MCP server, a REST interface or another agent behind the gateway')
+  withExamples(agents.command('add'), [
+    ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
+    ['starloom agents add github --env TOKEN=env:GITHUB_TOKEN -- docker run -i …', ''],
+    ['starloom agents add https://example.com/mcp --header "X-Api-Key=env:KEY"', ''],
+    ['starloom agents add https://agent.example.com/.well-known/agent-card.json', 'A2A'],
+    ['starloom agents add ./my-agent', 'made with "agent init"'],
+    ['starloom agents add --acp claude', 'an agent made for editors'],
+  ])
+    .description('put an MCP server, a REST API or an agent behind the gateway')
     .usage(
-      '<name> -- <command> [arguments]  |  [name] <url>  |  <folder>  |  <openapi document>  |  --acp <agent>',
+      '<name> -- <command> [arguments]\n       starloom agents add [name] <url> | <folder> | <document> | --acp <agent>',
     )
     .argument(
       '[agent]',
@@ -162,73 +159,49 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
     .option('--force', 'replace an agent of this name')
     .option('--no-wait', 'do not wait until the gateway reached it')
     .option('--dry-run', 'show what would be written')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
-        ['starloom agents add github --env GITHUB_TOKEN=env:GITHUB_TOKEN -- docker run -i …', ''],
-        [
-          'starloom agents add https://mcp.example.com/mcp --header "Authorization=Bearer env:KEY"',
-          '',
-        ],
-        ['starloom agents add https://agent.example.com/.well-known/agent-card.json', 'A2A'],
-        ['starloom agents add ./my-agent', 'made with "agent init"'],
-        ['starloom agents add --acp claude', 'an agent made for editors'],
-      ),
-    )
     .action(action(terminal, async () => (await import('./agents-add.ts')).addAgent));
 }
 
 function addImportCommand(agents: Command, terminal: Terminal): void {
-  agents
-    .command('import')
-    .description('take over the MCP servers of another client; shows them, --apply adds them')
+  withExamples(agents.command('import'), [
+    ['starloom agents import .mcp.json', 'what would be added'],
+    ['starloom agents import ~/.codex/config.toml --apply', ''],
+    ['starloom agents import .vscode/mcp.json --only github --apply', ''],
+  ])
+    .description('show the MCP servers of another client; --apply adds them')
     .argument('<file>', 'of Claude, Cursor, VS Code, Codex, Zed …')
     .option('--apply', 'write them into the file of agents, and keep a backup of it')
     .option('--only <name>', 'this server alone; repeatable', toList)
     .addOption(new Option('--tier <tier>', 'how far they are trusted').choices([...TRUST_TIERS]))
     .option('--force', 'replace agents that have the same name')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom agents import .mcp.json', 'what would be added'],
-        ['starloom agents import ~/.codex/config.toml --apply', ''],
-        ['starloom agents import .vscode/mcp.json --only github --apply', ''],
-      ),
-    )
     .action(action(terminal, async () => (await import('./agents-import.ts')).importAgents));
 }
 
 function addLoginCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('login')
-    .description('log in to an agent that wants OAuth tokens of a person; prints a link to open')
+    .description('log in as a person to an agent that wants OAuth tokens')
     .argument('<agent>')
     .option('--scope <scopes>', 'more scopes to ask for, such as an error of the agent names')
     .action(action(terminal, async () => (await import('./agents-login.ts')).loginToAgent));
   agents
     .command('logout')
-    .description('remove the tokens of a login, and have the server revoke them where it can')
+    .description('remove the tokens of a login, and revoke them at the server')
     .argument('<agent>')
     .action(action(terminal, async () => (await import('./agents-login.ts')).logoutFromAgent));
 }
 
 function addApproveCommand(agents: Command, terminal: Terminal): void {
-  agents
-    .command('approve')
-    .description('show what an agent changed in its tools, and serve them again')
+  withExamples(agents.command('approve'), [
+    ['starloom agents approve files', 'asks after it has shown the changes'],
+    ['starloom agents approve --all --dry-run', 'all that waits'],
+  ])
+    .description('show what an agent changed in its tools, and approve it')
     .argument('[agent]')
     .option('--tool <name>', 'this tool alone; repeatable', toList)
     .option('--all', 'of every agent')
     .option('--dry-run', 'show the changes and approve nothing')
     .option('-y, --yes', 'do not ask')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom agents approve files', 'asks after it has shown the changes'],
-        ['starloom agents approve --all --dry-run', 'all that waits'],
-      ),
-    )
     .action(action(terminal, async () => (await import('./agents-approve.ts')).approveAgents));
 }
 

@@ -24,7 +24,7 @@ interface AuditShowOptions extends GlobalOptions {
 export function define(audit: Command, terminal: Terminal): void {
   audit
     .command('verify')
-    .description('find changed, missing and reordered lines; exits 1 when there are any')
+    .description('find changed, missing and reordered lines; exits 1 if any')
     .argument('[files...]', "the gateway's log and the decisions of agents in the state folder")
     .action(action(terminal, () => verifyAuditLog));
   audit

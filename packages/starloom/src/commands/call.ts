@@ -8,7 +8,7 @@ import {
   toAnswers,
   toTypedInput,
 } from '../ask/answers.ts';
-import { action, examples, type GlobalOptions, toList } from '../command-line.ts';
+import { action, type GlobalOptions, toList, toNumber, withExamples } from '../command-line.ts';
 import { nameConversation, toConversationId } from '../conversation-names.ts';
 import { contentArtifacts, openFolder, saveArtifacts } from '../files/artifacts.ts';
 import { readAttachments } from '../files/attachments.ts';
@@ -42,7 +42,12 @@ export interface CallCommandOptions extends GlobalOptions {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['starloom call percy reason "Is this sound?" --stream', 'agent, capability, task'],
+    ['starloom call coder.code --arg path=README.md', 'by the name of the tool'],
+    ['starloom call files read_text_file --arg path=README.md --json', ''],
+    ['starloom call scribe write "A letter" --attach notes.md --save letters', ''],
+  ])
     .argument('<target>', 'agent, tool (percy.reason, percy_reason), or a capability alone')
     .argument('[words...]', 'capability (after an agent), then the task')
     .option('--stream', 'show events as they happen; with --json one per line')
@@ -60,15 +65,6 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--conversation <id>', 'go on with a conversation, or with a call that asked')
     .option('--input <id=answer>', 'answer a question, as JSON or text; repeatable', toTypedInput)
     .addOption(noInput())
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom call percy reason "Is this sound?" --stream', 'agent, capability, task'],
-        ['starloom call coder.code --arg path=README.md', 'by the name of the tool'],
-        ['starloom call files read_text_file --arg path=README.md --json', ''],
-        ['starloom call scribe write "A letter" --attach notes.md --save letters', ''],
-      ),
-    )
     .action(action(terminal, () => callAgent));
 }
 
@@ -107,11 +103,7 @@ function toObject(text: string): Record<string, unknown> {
   throw new InvalidArgumentError('expected a JSON object.');
 }
 
-function toMilliseconds(text: string): number {
-  const ms = Number(text);
-  if (Number.isInteger(ms) && ms > 0) return ms;
-  throw new InvalidArgumentError('expected milliseconds, a whole number above 0.');
-}
+const toMilliseconds = toNumber('milliseconds, a whole number above 0', { min: 1 });
 
 /** How much longer than the call itself we wait for its answer. */
 const GRACE_MS = 5_000;

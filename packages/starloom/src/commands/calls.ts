@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import {
   action,
-  examples,
   type GlobalOptions,
   toDurationMs,
+  toLimit,
   untilStopped,
+  withExamples,
 } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
 import { CallLines } from '../journal-view.ts';
@@ -28,7 +29,11 @@ interface CallsOptions extends GlobalOptions {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['starloom calls', 'the newest calls'],
+    ['starloom calls --failed --since 1h --follow', 'failures of the last hour, and new ones'],
+    ['starloom trace <id>', 'one call with its route, attempts and what it called'],
+  ])
     .option('--caller <principal>', 'only calls of this caller')
     .option('--agent <id>', 'only calls of this agent')
     .option('--capability <name>', 'only calls of this capability')
@@ -42,14 +47,6 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--text <text>', 'only calls with this text anywhere')
     .option('--limit <n>', 'how many at most', toLimit, 30)
     .option('-f, --follow', 'go on with calls as they are made')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom calls', 'the newest calls'],
-        ['starloom calls --failed --since 1h --follow', 'failures of the last hour, and new ones'],
-        ['starloom trace <id>', 'one call with its route, attempts and what it called'],
-      ),
-    )
     .action(action(terminal, () => showCalls));
 }
 
@@ -59,12 +56,6 @@ export function toMoment(text: string): number {
   const at = Date.parse(text);
   if (!Number.isNaN(at) && at >= 0) return at;
   throw new InvalidArgumentError('expected a time ago such as 30m, 12h or 7d, or a date.');
-}
-
-function toLimit(text: string): number {
-  const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= 1_000) return count;
-  throw new InvalidArgumentError('expected a number from 1 to 1000.');
 }
 
 const WAIT_MS = 20_000;

@@ -1,21 +1,17 @@
 import { Argument, type Command } from 'commander';
-import { examples } from '../command-line.ts';
+import { withExamples } from '../command-line.ts';
 import type { Terminal } from '../terminal.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['source <(starloom completion bash)', 'in ~/.bashrc'],
+    ['source <(starloom completion zsh)', 'in ~/.zshrc'],
+    ['starloom completion fish | source', 'in config.fish'],
+  ])
     .addArgument(new Argument('<shell>').choices(SHELLS))
-    .addHelpText(
-      'before',
-      examples(
-        ['source <(starloom completion bash)', 'in ~/.bashrc'],
-        ['source <(starloom completion zsh)', 'in ~/.zshrc'],
-        ['starloom completion fish | source', 'in config.fish'],
-      ),
-    )
     .action((shell: Shell) => {
       const words = wordsOf(command.parent ?? command, []);
       terminal.print(shell === 'fish' ? fish(words) : bash(words, shell === 'zsh'));
@@ -64,7 +60,7 @@ function bash(all: readonly Words[], isZsh: boolean): string {
 }
 
 function fish(all: readonly Words[]): string {
-  const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
+  const quote = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
   return [
     'function __starloom_at',
     "  set -l words (commandline -opc | string match -v -- '-*')",
@@ -73,9 +69,9 @@ function fish(all: readonly Words[]): string {
     'complete -c starloom -f',
     ...all.flatMap(({ path, next }) =>
       next.map(({ word, about }) => {
-        const kind = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${quoted(word)}`;
-        const when = quoted(`__starloom_at "${path}"`);
-        return `complete -c starloom -n ${when} ${kind} -d ${quoted(about)}`;
+        const kind = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${quote(word)}`;
+        const when = quote(`__starloom_at "${path}"`);
+        return `complete -c starloom -n ${when} ${kind} -d ${quote(about)}`;
       }),
     ),
   ].join('\n');

@@ -5,37 +5,32 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isObject } from '@starloom/core';
 import { Argument, type Command } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { readAddress } from '../gateway-client.ts';
 import { failure } from '../reasons.ts';
-import { readClientFile, stateFolder } from '../state-folder.ts';
+import { clientFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { line, paint } from '../terminal-text.ts';
+import { diffLines, line, paint, paintChange } from '../terminal-text.ts';
 
-interface Address {
-  readonly url: string;
-  /** For clients that read no variables. */
-  readonly key: string;
-}
-
-interface Place {
-  readonly folder: string;
-  readonly home: string;
-}
+/** What is put where in a file. */
+type Entry = readonly [path: readonly string[], value: object];
 
 interface ClientRow {
-  readonly file: (place: Place) => string;
-  /** Where in the file, and what. */
-  readonly entries: (
-    address: Address,
-  ) => readonly (readonly [path: readonly string[], value: object])[];
+  /** Below the folder of the project, or below the home folder. */
+  readonly file: readonly [where: 'project' | 'home', path: string];
+  /** The map of the file that holds servers. */
+  readonly servers: string;
+  /** The key is for clients that read no variables. */
+  readonly server: (url: string, key: string) => object;
+  readonly beside?: Entry;
   /** What the user does after that. */
   readonly next: string;
   readonly hasKey?: true;
 }
 
 const EXPORT = 'start the client from a shell that has STARLOOM_KEY';
-const headers = (value: string) => ({ Authorization: `Bearer ${value}` });
+const PRIVATE = 'the key is in the file in plain text: keep the file private';
+const bearer = (value: string) => ({ Authorization: `Bearer ${value}` });
 /** As clients write variables. */
 const variable = (name: string) => `\${${name}}`;
 const VSCODE_INPUT = {
@@ -47,52 +42,42 @@ const VSCODE_INPUT = {
 
 const CLIENTS: Readonly<Record<string, ClientRow>> = {
   claude: {
-    file: ({ folder }) => join(folder, '.mcp.json'),
-    entries: ({ url }) => [
-      [
-        ['mcpServers', 'starloom'],
-        { type: 'http', url, headers: headers(variable('STARLOOM_KEY')) },
-      ],
-    ],
+    file: ['project', '.mcp.json'],
+    servers: 'mcpServers',
+    server: (url) => ({ type: 'http', url, headers: bearer(variable('STARLOOM_KEY')) }),
     next: `${EXPORT}; "claude mcp list" shows the connection`,
   },
   cursor: {
-    file: ({ home }) => join(home, '.cursor', 'mcp.json'),
-    entries: ({ url }) => [
-      [['mcpServers', 'starloom'], { url, headers: headers(variable('env:STARLOOM_KEY')) }],
-    ],
+    file: ['home', '.cursor/mcp.json'],
+    servers: 'mcpServers',
+    server: (url) => ({ url, headers: bearer(variable('env:STARLOOM_KEY')) }),
     next: EXPORT,
   },
   vscode: {
-    file: ({ folder }) => join(folder, '.vscode', 'mcp.json'),
-    entries: ({ url }) => [
-      [['inputs'], [VSCODE_INPUT]],
-      [
-        ['servers', 'starloom'],
-        { type: 'http', url, headers: headers(variable('input:starloom-key')) },
-      ],
-    ],
+    file: ['project', '.vscode/mcp.json'],
+    servers: 'servers',
+    server: (url) => ({ type: 'http', url, headers: bearer(variable('input:starloom-key')) }),
+    beside: [['inputs'], [VSCODE_INPUT]],
     next: 'VS Code asks for the key once; "MCP: List Servers" shows the connection',
   },
   codex: {
-    file: ({ home }) => join(home, '.codex', 'config.toml'),
-    entries: ({ url }) => [
-      [['mcp_servers', 'starloom'], { url, bearer_token_env_var: 'STARLOOM_KEY' }],
-    ],
+    file: ['home', '.codex/config.toml'],
+    servers: 'mcp_servers',
+    server: (url) => ({ url, bearer_token_env_var: 'STARLOOM_KEY' }),
     next: `${EXPORT}; "/mcp" inside Codex lists the server`,
   },
   zed: {
-    file: ({ home }) => join(home, '.config', 'zed', 'settings.json'),
-    entries: ({ url, key }) => [[['context_servers', 'starloom'], { url, headers: headers(key) }]],
-    next: 'the key is in the file in plain text: keep the file private',
+    file: ['home', '.config/zed/settings.json'],
+    servers: 'context_servers',
+    server: (url, key) => ({ url, headers: bearer(key) }),
+    next: PRIVATE,
     hasKey: true,
   },
   gemini: {
-    file: ({ home }) => join(home, '.gemini', 'settings.json'),
-    entries: ({ url, key }) => [
-      [['mcpServers', 'starloom'], { httpUrl: url, headers: headers(key) }],
-    ],
-    next: 'the key is in the file in plain text: keep the file private; "gemini mcp list" shows the connection',
+    file: ['home', '.gemini/settings.json'],
+    servers: 'mcpServers',
+    server: (httpUrl, key) => ({ httpUrl, headers: bearer(key) }),
+    next: `${PRIVATE}; "gemini mcp list" shows the connection`,
     hasKey: true,
   },
 };
@@ -102,16 +87,12 @@ interface ConnectOptions extends GlobalOptions {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['starloom connect cursor', 'show what would change'],
+    ['starloom connect cursor --apply', 'change it'],
+  ])
     .addArgument(new Argument('<client>').choices(Object.keys(CLIENTS)))
     .option('--apply', 'make the change; the file is backed up first')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom connect cursor', 'show what would change'],
-        ['starloom connect cursor --apply', 'change it'],
-      ),
-    )
     .action(action(terminal, () => connect));
 }
 
@@ -122,14 +103,16 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
   if (!row) return;
   const { env, cwd } = terminal;
   const { url: known = DEFAULT_URL } = await readAddress(env);
-  const key = env.STARLOOM_KEY ?? (await readClientFile(stateFolder(env)))?.key ?? '<key>';
+  const key = env.STARLOOM_KEY ?? (await clientFile.read(stateFolder(env)))?.key ?? '<key>';
   const url = new URL('/mcp', known).href;
-  const file = row.file({ folder: cwd, home: env.HOME || homedir() });
+  const [where, path] = row.file;
+  const file = join(where === 'home' ? env.HOME || homedir() : cwd, path);
   const before = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  const after = changed(file, before, row.entries({ url, key }));
+  const server: Entry = [[row.servers, 'starloom'], row.server(url, key)];
+  const after = withEntries(file, before, row.beside ? [row.beside, server] : [server]);
   const hidden = (text: string) => (row.hasKey ? text.replaceAll(key, '<key>') : text);
   const isSame = before === after;
   if (options.apply && !isSame) {
@@ -143,25 +126,17 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
   if (options.json) return terminal.json({ file, changed: false, diff: shown });
   if (isSame) return terminal.print(line`${file} has the gateway already`);
   terminal.print(paint('bold', line`${file}`));
-  for (const text of shown) {
-    terminal.print(
-      text.startsWith('+')
-        ? paint('green', text)
-        : text.startsWith('-')
-          ? paint('red', text)
-          : text,
-    );
-  }
+  for (const text of shown) terminal.print(paintChange(text));
   terminal.tell(
     `nothing is changed yet; make the change with "starloom connect ${client} --apply"`,
   );
 }
 
 /** The text of the file with the entries in it; everything else stays. */
-export function changed(
+export function withEntries(
   file: string,
   before: string | undefined,
-  entries: readonly (readonly [path: readonly string[], value: object])[],
+  entries: readonly Entry[],
 ): string {
   if (file.endsWith('.toml')) {
     return entries.reduce(
@@ -198,9 +173,7 @@ function put(root: Record<string, unknown>, path: readonly string[], value: obje
   }
 }
 
-function snippetOf(
-  entries: readonly (readonly [path: readonly string[], value: object])[],
-): string {
+function snippetOf(entries: readonly Entry[]): string {
   const whole: Record<string, unknown> = {};
   for (const [path, value] of entries) put(whole, path, value);
   return JSON.stringify(whole);
@@ -236,23 +209,12 @@ async function apply(
 
 const CONTEXT = 2;
 
-/** What differs, with a little around it: both begin and end alike. */
+/** What differs, with a little around it. */
 function diff(before: string, after: string): readonly string[] {
   const old = before === '' ? [] : before.trimEnd().split('\n');
   const now = after.trimEnd().split('\n');
-  let head = 0;
-  while (head < old.length && old[head] === now[head]) head += 1;
-  let tail = 0;
-  while (
-    tail < old.length - head &&
-    tail < now.length - head &&
-    old.at(-1 - tail) === now.at(-1 - tail)
-  )
-    tail += 1;
-  return [
-    ...now.slice(Math.max(0, head - CONTEXT), head).map((text) => `  ${text}`),
-    ...old.slice(head, old.length - tail).map((text) => `- ${text}`),
-    ...now.slice(head, now.length - tail).map((text) => `+ ${text}`),
-    ...now.slice(now.length - tail, now.length - tail + CONTEXT).map((text) => `  ${text}`),
-  ];
+  const { head, tail, changes } = diffLines(old, now);
+  const around = (from: number, to: number) => now.slice(from, to).map((text) => `  ${text}`);
+  const end = now.length - tail;
+  return [...around(Math.max(0, head - CONTEXT), head), ...changes, ...around(end, end + CONTEXT)];
 }

@@ -4,21 +4,16 @@
 import { fromErrorPayload } from '@starloom/core';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { readAddress, toConnectError } from '../gateway-client.ts';
 import { failure } from '../reasons.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function define(command: Command, terminal: Terminal): void {
-  command
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom console', 'print a link to the console; it works once'],
-        ['xdg-open "$(starloom console)"', 'open it'],
-      ),
-    )
-    .action(action(terminal, () => printConsoleLink));
+  withExamples(command, [
+    ['starloom console', 'print a link to the console; it works once'],
+    ['xdg-open "$(starloom console)"', 'open it'],
+  ]).action(action(terminal, () => printConsoleLink));
 }
 
 const linkSchema = z.object({ code: z.string(), expires_at: z.string() });

@@ -8,7 +8,7 @@ import { FabricError } from '@starloom/core';
 import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { diskRoom } from '@starloom/wire';
 import type { Command } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway, readAddress } from '../gateway-client.ts';
 import { bytes } from '../journal-view.ts';
 import { stateFolder } from '../state-folder.ts';
@@ -29,9 +29,9 @@ const MAX_SKEW_MS = 5_000;
 const EXIT_FAILED = 1;
 
 export function define(command: Command, terminal: Terminal): void {
-  command
-    .addHelpText('before', examples(['starloom doctor', 'what is wrong, and how to fix it']))
-    .action(action(terminal, () => examine));
+  withExamples(command, [['starloom doctor', 'what is wrong, and how to fix it']]).action(
+    action(terminal, () => examine),
+  );
 }
 
 async function examine(terminal: Terminal, options: GlobalOptions): Promise<void> {

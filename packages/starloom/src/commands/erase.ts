@@ -1,6 +1,6 @@
 import { FabricError } from '@starloom/core';
 import type { Command } from 'commander';
-import { action, confirm, examples, type GlobalOptions } from '../command-line.ts';
+import { action, confirm, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
 import { failure } from '../reasons.ts';
 import type { Terminal } from '../terminal.ts';
@@ -11,10 +11,9 @@ interface EraseOptions extends GlobalOptions {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [['starloom erase alice', 'calls, jobs and sessions of alice']])
     .argument('<principal>', 'whose data')
     .option('-y, --yes', 'do not ask')
-    .addHelpText('before', examples(['starloom erase alice', 'calls, jobs and sessions of alice']))
     .action(action(terminal, () => erase));
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
 import { upstreamLines } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
@@ -8,9 +8,10 @@ import { type AgentRow, type EngineRow, toWaiting } from '../tool-payloads.ts';
 import { heldLines } from './agents-show.ts';
 
 export function define(command: Command, terminal: Terminal): void {
-  command
-    .addHelpText('before', examples(['starloom health', ''], ['starloom health --json', '']))
-    .action(action(terminal, () => showHealth));
+  withExamples(command, [
+    ['starloom health', ''],
+    ['starloom health --json', ''],
+  ]).action(action(terminal, () => showHealth));
 }
 
 export async function showHealth(terminal: Terminal, { json }: GlobalOptions): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import type { Terminal } from '../terminal.ts';
 import { line } from '../terminal-text.ts';
 
@@ -26,13 +26,16 @@ journal:
 `,
 };
 
+const NEXT = [
+  'Try next',
+  '  starloom agents add --help   put an agent behind the gateway',
+  '  starloom up                  run the gateway',
+  '  starloom connect --help      connect an MCP client',
+].join('\n');
+
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [['starloom init', 'files to begin with, which are never replaced']])
     .argument('[folder]', 'where; here by default')
-    .addHelpText(
-      'before',
-      examples(['starloom init', 'files to begin with, which are never replaced']),
-    )
     .action(action(terminal, () => init));
 }
 
@@ -58,7 +61,5 @@ async function init(
   if (options.json) return terminal.json({ written, kept });
   for (const path of written) terminal.print(line`wrote ${path}`);
   for (const path of kept) terminal.print(line`kept  ${path}`);
-  terminal.tell(
-    '  next: add an agent with "starloom agents add --help", start with "starloom up", connect a client with "starloom connect --help"',
-  );
+  terminal.tell(NEXT);
 }

@@ -3,9 +3,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { FabricError, type FabricEvent } from '@starloom/core';
 import type { JobDocument } from '@starloom/jobs';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { type OpenQuestion, type TypedInputs, toAnswers, toTypedInput } from '../ask/answers.ts';
-import { action, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, toCount } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
 import { GATEWAY_UNREACHABLE, typedFix } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
@@ -57,12 +57,6 @@ export function define(jobs: Command, terminal: Terminal): void {
     .argument('<answers...>', '<question>=<text or JSON>, one for each open question')
     .option('--decline', 'refuse to answer: names of questions alone')
     .action(action(terminal, () => answerJob));
-}
-
-function toCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 0) throw new InvalidArgumentError('expected a number.');
-  return count;
 }
 
 export async function listJobs(terminal: Terminal, options: JobsListOptions): Promise<void> {

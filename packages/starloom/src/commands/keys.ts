@@ -15,8 +15,8 @@ import {
   stateOf,
 } from '@starloom/identity';
 import type { Command } from 'commander';
-import { action, examples, type GlobalOptions, toDurationMs } from '../command-line.ts';
-import { joinRealm, shareNow } from '../realm.ts';
+import { action, type GlobalOptions, toDurationMs, withExamples } from '../command-line.ts';
+import { joinRealm, shareChange, shareNow } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import { identityFolder, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
@@ -42,8 +42,10 @@ export function define(keys: Command, terminal: Terminal): void {
     .command('list', { isDefault: true })
     .description('list keys; the keys themselves are not kept')
     .action(action(terminal, () => listSharedKeys));
-  keys
-    .command('create')
+  withExamples(keys.command('create'), [
+    ['starloom keys create ci --scope agent:coder', 'for callers of one agent'],
+    ['starloom keys create bob --tier partner --expires 30d', 'for a guest'],
+  ])
     .description('make a key of 256 random bits; it is shown once')
     .argument('<key_id>', 'name of the key, in logs and for these commands')
     .option('--principal <name>', 'who a caller with this key is; the id of the key by default')
@@ -52,21 +54,14 @@ export function define(keys: Command, terminal: Terminal): void {
     ])
     .option('--tier <tier>', 'how far the caller is trusted: local, org, partner, public', 'org')
     .option('--expires <time>', 'after this time it is refused, such as 90d or 12h', toDurationMs)
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom keys create ci --scope agent:coder', 'for callers of one agent'],
-        ['starloom keys create bob --tier partner --expires 30d', 'for a guest'],
-      ),
-    )
     .action(action(terminal, () => createSharedKey));
   keys
     .command('realm')
-    .description('make the secret that the gateways of a fleet share: realm.key')
+    .description('make the secret that gateways of a fleet share: realm.key')
     .action(action(terminal, () => createRealmKey));
   keys
     .command('rotate')
-    .description('make a key that replaces another one; both are valid for a while')
+    .description('make a key that replaces another; both are valid for a while')
     .argument('[key_id]')
     .option('--signing', 'replace the key that signs passports and mandates instead')
     .option('--at-once', 'with --signing: refuse everything that older keys signed')
@@ -155,11 +150,8 @@ async function revokeSharedKey(
   const now = Date.now();
   const folder = await identityFolderOf(terminal);
   const revoked = await revokeKey(folder, keyId, now);
-  if (!options.json) {
-    terminal.tell(`the key "${keyId}" is revoked; a gateway that runs refuses it at once`);
-  }
-  const sharing = await shareNow(terminal, folder, options);
-  if (options.json) terminal.json({ ...toView(revoked, now), ...sharing });
+  const said = `the key "${keyId}" is revoked; a gateway that runs refuses it at once`;
+  await shareChange(terminal, folder, options, { said, value: toView(revoked, now) });
 }
 
 /** The key alone goes to stdout, so that a script can take it. */

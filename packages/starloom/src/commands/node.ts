@@ -6,11 +6,11 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import {
   action,
-  examples,
   type GlobalOptions,
   readVersion,
   toList,
   untilStopped,
+  withExamples,
 } from '../command-line.ts';
 import type { DialerEvent } from '../node/gateway-dialer.ts';
 import { peopleLog } from '../people-log.ts';
@@ -18,18 +18,14 @@ import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['starloom node --gateway https://hub:7420 --key env:KEY', 'serve ./agents.yaml there'],
+    ['starloom node --gateway … --key … --json', 'for scripts: one JSON line when connected'],
+  ])
     .requiredOption('--gateway <url>', 'address of a gateway; may be given several times', toUrls)
     .requiredOption('--key <reference>', 'the key of this node, as env:NAME or file:PATH')
     .option('--agents <path>', 'file with the agents of this node', 'agents.yaml')
     .option('--id <node-id>', 'name of this node; the host name by default', toNodeId)
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom node --gateway https://hub:7420 --key env:KEY', 'serve ./agents.yaml there'],
-        ['starloom node --gateway … --key … --json', 'for scripts: one JSON line when connected'],
-      ),
-    )
     .action(action(terminal, () => runNode));
 }
 

@@ -17,9 +17,15 @@ import {
   toAuthority,
   toPassportClaims,
 } from '@starloom/identity';
-import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { action, examples, type GlobalOptions, toDurationMs } from '../command-line.ts';
-import { joinRealm, shareNow } from '../realm.ts';
+import { Argument, type Command } from 'commander';
+import {
+  action,
+  type GlobalOptions,
+  toCount,
+  toDurationMs,
+  withExamples,
+} from '../command-line.ts';
+import { joinRealm, shareChange } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { line, toSafeJson } from '../terminal-text.ts';
@@ -42,25 +48,20 @@ type RevokedKind = (typeof REVOKED_KINDS)[number];
 const HOUR_MS = 3_600_000;
 
 export function define(passport: Command, terminal: Terminal): void {
-  passport
-    .command('create')
+  withExamples(passport.command('create'), [
+    ['starloom passport create ada --scope agent:planner agent:coder', 'for a person'],
+    ['starloom passport create ada --delegate desk --scope agent:coder --life 8h', ''],
+  ])
     .description('sign a passport for a principal, or for one who acts for it')
     .argument('<principal>', 'on whose behalf calls are made')
     .option('--delegate <name>', 'who acts for the principal; the principal itself by default')
     .requiredOption('--scope <scope...>', 'what it may use: agent:…, capability:agent/name, …')
     .option('--tier <tier>', 'how far the caller is trusted: local, org, partner, public', 'org')
     .option('--life <time>', 'how long it is valid, 24h at most', toDurationMs, HOUR_MS)
-    .option('--depth <n>', 'longest chain of agents that act for it', toNumber, 5)
-    .option('--calls <n>', 'calls that agents may make below one call', toNumber)
+    .option('--depth <n>', 'longest chain of agents that act for it', toCount, 5)
+    .option('--calls <n>', 'calls that agents may make below one call', toCount)
     .option('--certificate <file>', 'PEM of the client certificate that its bearer must show')
     .option('--structured', 'as a JSON object instead of a compact token')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom passport create ada --scope agent:planner agent:coder', 'for a person'],
-        ['starloom passport create ada --delegate desk --scope agent:coder --life 8h', ''],
-      ),
-    )
     .action(action(terminal, () => createPassport));
   passport
     .command('show')
@@ -69,12 +70,12 @@ export function define(passport: Command, terminal: Terminal): void {
     .action(action(terminal, () => showPassport));
   passport
     .command('verify')
-    .description('verify a passport as the gateway does; exits 3 when it is refused')
+    .description('verify a passport as the gateway does; exits 3 if refused')
     .argument('<token>', 'the token, or "-" to read it from standard input')
     .action(action(terminal, () => verifyPassport));
   passport
     .command('revoke')
-    .description('refuse every passport and mandate made so far for a principal, delegate or grant')
+    .description('refuse tokens made so far for a principal, delegate or grant')
     .addArgument(new Argument('<kind>', 'of what').choices(REVOKED_KINDS))
     .argument('<id>')
     .action(action(terminal, () => revokePassports));
@@ -88,12 +89,6 @@ export function define(passport: Command, terminal: Terminal): void {
       .argument('<grant>', 'as "passport show" names it')
       .action(action(terminal, () => setSuspended(isSuspended)));
   }
-}
-
-function toNumber(text: string): number {
-  const number = Number(text);
-  if (Number.isInteger(number) && number >= 0) return number;
-  throw new InvalidArgumentError('expected a number.');
 }
 
 const MAX_LIFE_MS = 24 * 3_600_000;
@@ -204,22 +199,18 @@ async function revokePassports(
 ): Promise<void> {
   const folder = await identityFolderOf(terminal);
   const epoch = await revoke(folder, kind, id, Date.now());
-  if (!options.json) {
-    terminal.tell(`everything made so far for the ${kind} "${id}" is refused from now on`);
-  }
-  const sharing = await shareNow(terminal, folder, options);
-  if (options.json) terminal.json({ revoked: { kind, id }, epoch, ...sharing });
+  const said = `everything made so far for the ${kind} "${id}" is refused from now on`;
+  const value = { revoked: { kind, id }, epoch };
+  await shareChange(terminal, folder, options, { said, value });
 }
 
 function setSuspended(isSuspended: boolean) {
   return async (terminal: Terminal, grant: string, options: GlobalOptions): Promise<void> => {
     const folder = await identityFolderOf(terminal);
     await suspendGrant(folder, grant, isSuspended);
-    if (!options.json) {
-      terminal.tell(`the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`);
-    }
-    const sharing = await shareNow(terminal, folder, options);
-    if (options.json) terminal.json({ grant, suspended: isSuspended, ...sharing });
+    const said = `the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`;
+    const value = { grant, suspended: isSuspended };
+    await shareChange(terminal, folder, options, { said, value });
   };
 }
 

@@ -1,24 +1,38 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { type LoadedConfig, loadConfig } from '@starloom/config';
-import { type Registry, silentLog } from '@starloom/core';
-import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
-import { REALM_PREFIX, readSharedRules, toRealmPolicy } from '@starloom/gateway/shared-rules';
-import { Authoriser, type Decision, type PolicyAgent } from '@starloom/identity';
+import { agentIdSchema, capabilityNameSchema, type Registry, silentLog } from '@starloom/core';
+import { findPrincipal, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import {
+  REALM_PREFIX,
+  readSharedRules,
+  replaceSharedRules,
+  type SharedPolicy,
+  sharedPolicySchema,
+  toRealmPolicy,
+} from '@starloom/gateway/shared-rules';
+import { Authoriser, type Decision, type PolicyAgent, type Principal } from '@starloom/identity';
 import {
   compileExpression,
+  EFFECTS,
   fromGivenAgent,
   fromGivenCall,
+  fromGivenPrincipal,
+  givenAgentSchema,
+  givenCallFields,
+  givenPrincipalSchema,
   Policy,
 } from '@starloom/identity/policy';
 import type { Command } from 'commander';
-import { action, type GlobalOptions } from '../command-line.ts';
+import { z } from 'zod';
+import { action, type GlobalOptions, userName } from '../command-line.ts';
+import { inRealm } from '../realm.ts';
 import { failure } from '../reasons.ts';
 import { count, toUsageError } from '../report-error.ts';
-import { stateFolder } from '../state-folder.ts';
+import { makeStateFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { table } from '../terminal-text.ts';
-import { type Fixture, fixturesSchema, toPrincipal } from './policy-fixtures.ts';
+import { line, table } from '../terminal-text.ts';
 import { reportRecorded } from './policy-recorded.ts';
 
 interface PolicyTestOptions extends GlobalOptions {
@@ -33,7 +47,7 @@ export function define(policy: Command, terminal: Terminal): void {
     .action(action(terminal, () => checkPolicy));
   policy
     .command('test')
-    .description('compare decisions with expected ones; exits 1 when one differs')
+    .description('compare decisions with expected ones; exits 1 if one differs')
     .option(
       '--fixtures <file>',
       'expected decisions (else policy-tests.yaml beside the gateway file)',
@@ -43,9 +57,9 @@ export function define(policy: Command, terminal: Terminal): void {
   policy
     .command('share')
     .argument('[file]', 'rules, and default')
-    .description('give rules to all gateways of the realm, in place of those shared before')
+    .description('replace the rules that all gateways of the realm share')
     .option('--clear', 'take them away')
-    .action(action(terminal, async () => (await import('./policy-share.ts')).sharePolicy));
+    .action(action(terminal, () => sharePolicy));
 }
 
 const FIXTURES = 'policy-tests.yaml';
@@ -71,6 +85,38 @@ async function checkPolicy(terminal: Terminal, { config, json }: GlobalOptions) 
   terminal.tell(
     `realm: ${count(shared.rules.length, 'rule')}, otherwise ${shared.default}; ${both}`,
   );
+}
+
+/** `policy-tests.yaml`: calls, and what the rules are expected to decide on them. */
+const fixturesSchema = z.array(
+  z.strictObject({
+    name: z.string().min(1).describe('What is expected, as a sentence'),
+    caller: z
+      .union([z.string(), givenPrincipalSchema])
+      .describe('A principal of auth.psk, or its facts'),
+    agent: z
+      .union([agentIdSchema, givenAgentSchema])
+      .describe('An agent of the registry, or its facts'),
+    capability: capabilityNameSchema,
+    ...givenCallFields,
+    expect: z.strictObject({
+      effect: z.enum(EFFECTS),
+      rule: z.string().optional().describe('Which rule decides; default, min_tier and scopes too'),
+      visible: z.boolean().optional().describe('Whether the caller sees the capability at all'),
+    }),
+  }),
+);
+
+type Fixture = z.output<typeof fixturesSchema>[number];
+
+/** `local` stands for the key that `starloom up` makes. */
+function toPrincipal({ caller, name }: Fixture, { auth }: GatewayConfig): Principal {
+  if (typeof caller === 'string') {
+    const known = findPrincipal(auth, caller);
+    if (known) return known;
+    throw failure('config/caller', { test: name, caller });
+  }
+  return fromGivenPrincipal(caller);
 }
 
 async function testPolicy(terminal: Terminal, options: PolicyTestOptions): Promise<void> {
@@ -205,4 +251,57 @@ async function assertThere(path: string): Promise<void> {
   );
   if (!isThere)
     throw toUsageError(`there is no ${FIXTURES}`, 'pass --fixtures <file> or --recorded');
+}
+
+interface ShareOptions extends GlobalOptions {
+  readonly clear?: true;
+}
+
+/** One set of rules for all gateways of the realm. */
+async function sharePolicy(
+  terminal: Terminal,
+  path: string | undefined,
+  options: ShareOptions,
+): Promise<void> {
+  const { env, cwd } = terminal;
+  if ((path === undefined) === (options.clear === undefined)) {
+    throw toUsageError('name a file with rules, or pass --clear', 'starloom policy share <file>');
+  }
+  const missingFix = 'name a file with "rules" and, if you like, "default"';
+  const policy =
+    path === undefined
+      ? undefined
+      : (await loadConfig({ path, schema: sharedPolicySchema, env, cwd, missingFix })).value;
+  const by = `command: ${userName()}`;
+  const folder = await makeStateFolder(env);
+  const before = await inRealm(terminal, options, (realm) =>
+    replaceSharedRules(folder, realm, { policy, by, now: Date.now() }),
+  );
+  const changes = changesOf(before, policy);
+  if (options.json) return terminal.json({ ok: true, rules: policy?.rules.length ?? 0, changes });
+  for (const { change, rule } of changes) terminal.print(line`${change.padEnd(7)}  ${rule}`);
+  const what = policy ? count(policy.rules.length, 'rule') : 'no rules any more';
+  terminal.tell(`the realm has ${what}; its gateways follow within two seconds`);
+}
+
+interface Change {
+  readonly change: 'added' | 'changed' | 'removed';
+  readonly rule: string;
+}
+
+function changesOf(before: SharedPolicy, after: Partial<SharedPolicy> = {}): Change[] {
+  const [old, now] = [toMap(before), toMap(after)];
+  const names = [...new Set([...old.keys(), ...now.keys()])];
+  return names
+    .filter((rule) => !isDeepStrictEqual(old.get(rule), now.get(rule)))
+    .map((rule) => ({
+      change: old.has(rule) ? (now.has(rule) ? 'changed' : 'removed') : 'added',
+      rule,
+    }));
+}
+
+/** The name of a rule is never `default`. The place of a rule counts, too. */
+function toMap({ rules = [], default: otherwise = 'allow' }: Partial<SharedPolicy>) {
+  const entries = rules.map((rule, place): [string, object] => [rule.name, { ...rule, place }]);
+  return new Map<string, object>([...entries, ['default', { effect: otherwise }]]);
 }

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
 import type { Terminal } from '../terminal.ts';
 import { line, paintHealth, table } from '../terminal-text.ts';
 import { didYouMean, readTarget } from './target.ts';
 
 export function define(command: Command, terminal: Terminal): void {
-  command
-    .addHelpText('before', examples(['starloom route percy reason', '']))
+  withExamples(command, [['starloom route percy reason', '']])
     .argument('<target>', 'agent, agent.capability, or a capability alone')
     .argument('[capability]')
     .action(action(terminal, () => previewRoute));

@@ -76,7 +76,7 @@ async function serveRpc(
 const CONNECT_MS = 5_000;
 const MAX_BUFFERED = 1 << 20;
 
-/** Nothing when none answers, unless the environment names one: then that is a failure. */
+/** `undefined` when no gateway answers; throws when the environment names one. */
 async function connectToPlane({ env }: Terminal): Promise<WebSocket | undefined> {
   const { url, headers } = await readAddress(env);
   if (url === undefined) return undefined;
@@ -116,14 +116,14 @@ async function passOn(channel: MessageChannel, socket: WebSocket): Promise<void>
   if (!(await settlesWithin(lost, FAREWELL_MS))) socket.terminate();
 }
 
-/** Nothing when there is room for the next, else a promise of it. */
+/** Returns a promise when the socket has no room for the next message; it resolves when there is. */
 function send(socket: WebSocket, text: string): Promise<void> | undefined {
   const sent = Promise.withResolvers<void>();
   socket.send(text, () => sent.resolve());
   return socket.bufferedAmount > MAX_BUFFERED ? sent.promise : undefined;
 }
 
-/** Nothing is read from the gateway that the client has no room for. Rejects when it is gone. */
+/** Reads no more from the gateway until the client took this message. Rejects when the client is gone. */
 async function giveInTurn(channel: MessageChannel, socket: WebSocket, text: string): Promise<void> {
   socket.pause();
   try {
@@ -133,7 +133,7 @@ async function giveInTurn(channel: MessageChannel, socket: WebSocket, text: stri
   }
 }
 
-/** Those that the client waits for. */
+/** Counts the answers that the client still waits for. */
 class Answers {
   #missing = 0;
   readonly #none = Promise.withResolvers<void>();
@@ -160,7 +160,7 @@ function toRefusalText(error: FabricError): string {
   return toRefusal(error, null, 'details').body;
 }
 
-/** What is no JSON is answered too: with what is wrong. */
+/** The gateway answers a text that is not JSON, too: with an error. */
 function wantsAnswer(text: string): boolean {
   const messages = parse(text);
   return messages === undefined || messages.some((message) => 'id' in message);

@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Command, InvalidArgumentError } from 'commander';
-import { action, examples, type GlobalOptions, untilStopped } from '../command-line.ts';
+import type { Command } from 'commander';
+import {
+  action,
+  type GlobalOptions,
+  toNumber,
+  untilStopped,
+  withExamples,
+} from '../command-line.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { type TopFacts, topPage } from '../journal-view.ts';
 import type { Terminal } from '../terminal.ts';
@@ -13,18 +19,13 @@ interface TopOptions extends GlobalOptions {
 const WINDOWS_MS = [10_000, 60_000, 300_000];
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [['starloom top', 'rates, errors and durations as they change']])
     .option('--once', 'print one page and end, as in a pipe')
     .option('--interval <seconds>', 'how often it changes', toSeconds, 2)
-    .addHelpText('before', examples(['starloom top', 'rates, errors and durations as they change']))
     .action(action(terminal, () => showTop));
 }
 
-function toSeconds(text: string): number {
-  const seconds = Number(text);
-  if (seconds >= 0.2 && seconds <= 3_600) return seconds;
-  throw new InvalidArgumentError('expected seconds, from 0.2 to 3600.');
-}
+const toSeconds = toNumber('seconds, from 0.2 to 3600', { min: 0.2, max: 3_600, isWhole: false });
 
 async function showTop(terminal: Terminal, options: TopOptions): Promise<void> {
   const { json, once, interval } = options;

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { waterfall } from '../journal-view.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [['starloom trace 3f2a91c0', 'how a call went, step by step']])
     .argument('<id>', 'a trace id, or its beginning as "starloom calls" shows it')
-    .addHelpText('before', examples(['starloom trace 3f2a91c0', 'how a call went, step by step']))
     .action(action(terminal, () => showTrace));
 }
 

@@ -8,40 +8,31 @@ import { agentsAround, giveMemoryBackWhenIdle, isDiskFull, keepReserve } from '@
 import type { Command } from 'commander';
 import {
   action,
-  examples,
   type GlobalOptions,
   readVersion,
   toPort,
   untilStopped as untilSignalled,
+  withExamples,
 } from '../command-line.ts';
 import type { OpenedGateway } from '../open-gateway.ts';
 import { peopleLog } from '../people-log.ts';
 import { formatProblem, toUsageError } from '../report-error.ts';
-import {
-  makeStateFolder,
-  readClientFile,
-  writeClientFile,
-  writeGatewayFile,
-} from '../state-folder.ts';
+import { clientFile, gatewayFile, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { fit, toOneLine } from '../terminal-text.ts';
 import { offersOf } from '../tool-payloads.ts';
 import { toConsoleLink } from './console.ts';
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['starloom up', 'serve ./starloom.yaml and ./agents.yaml, or sample agents'],
+    ['starloom up --port 0 --json', 'for scripts: one JSON line when it serves'],
+    ['starloom up --stdio', 'as the command of an MCP client'],
+  ])
     .option('--stdio', 'serve one MCP client over standard input and output')
     .option('-p, --port <port>', 'port to listen on; 0 picks a free one', toPort)
     .option('--host <host>', 'address to listen on')
     .option('--samples', 'run the sample agents beside your own')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom up', 'serve ./starloom.yaml and ./agents.yaml, or sample agents'],
-        ['starloom up --port 0 --json', 'for scripts: one JSON line when it serves'],
-        ['starloom up --stdio', 'as the command of an MCP client'],
-      ),
-    )
     .action(action(terminal, () => up));
 }
 
@@ -101,7 +92,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
   const { env } = terminal;
   const stateFolder = await makeStateFolder(env);
   await keepReserve(stateFolder);
-  const key = (await readClientFile(stateFolder))?.key ?? generateKey();
+  const key = (await clientFile.read(stateFolder))?.key ?? generateKey();
   const { openGateway } = await import('../open-gateway.ts');
   const opened = await openGateway({
     ...plan,
@@ -117,10 +108,10 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     const stopped = untilStopped(opened);
     const url = await opened.gateway.listen();
     const write = async () => {
-      await writeGatewayFile(stateFolder, toGatewayFile(plan, url));
-      return await writeClientFile(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
+      await gatewayFile.write(stateFolder, toGatewayFile(plan, url));
+      return await clientFile.write(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
     };
-    const clientFile = await write().catch((error: FabricError) => {
+    const path = await write().catch((error: FabricError) => {
       if (!isDiskFull(error.cause)) throw error;
       opened.observer.log.error(
         { error },
@@ -134,7 +125,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
     else {
       const page = terminal.isWatched ? await consoleLink(opened, url) : undefined;
-      terminal.tell(banner({ url, key, clientFile, samples, agents, columns, page }));
+      terminal.tell(banner({ url, key, clientFile: path, samples, agents, columns, page }));
     }
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
@@ -143,7 +134,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
   }
 }
 
-/** For a person at a terminal; a log would keep it. Without it the gateway serves all the same. */
+/** Only for a person at a terminal: a log would keep the link. The gateway serves without it, too. */
 async function consoleLink(
   { gateway, observer }: OpenedGateway,
   url: string,
@@ -218,7 +209,7 @@ export function banner(input: BannerInput): string {
     ...(samples
       ? [
           '  starloom call percy reason "Why do agents need a fabric? They talk past each other." --stream',
-          '  starloom call flaky reason "This one fails on purpose. Who answers?" --stream',
+          '  starloom call flaky reason "This one fails on purpose. Which agent answers?" --stream',
         ]
       : []),
     '  starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .',

@@ -1,6 +1,6 @@
 import { USAGE_KEYS, type UsageKey } from '@starloom/core';
 import { type Command, Option } from 'commander';
-import { action, examples, type GlobalOptions } from '../command-line.ts';
+import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
 import { usageCsv, usageTable } from '../journal-view.ts';
 import type { Terminal } from '../terminal.ts';
@@ -15,19 +15,15 @@ interface UsageOptions extends GlobalOptions {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  withExamples(command, [
+    ['starloom usage --by caller --since 30d', 'who called how much'],
+    ['starloom usage --by day --csv', 'for a spreadsheet'],
+  ])
     .addOption(new Option('--by <key>', 'what is summed up').choices(USAGE_KEYS).default('tool'))
     .option('--since <time>', 'from this day on: 7d, or a date', toMoment)
     .option('--until <time>', 'days before', toMoment)
     .option('--caller <principal>', 'only of this caller')
     .option('--csv', 'print comma-separated values')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom usage --by caller --since 30d', 'who called how much'],
-        ['starloom usage --by day --csv', 'for a spreadsheet'],
-      ),
-    )
     .action(action(terminal, () => showUsage));
 }
 

@@ -30,14 +30,14 @@ export function artifactLine(artifact: Artifact): string {
   return [toOneLine(name ?? id, NAME), toOneLine(media_type, NAME), where].join(', ');
 }
 
-/** Not only where to find it. */
+/** Whether the artifact holds its content, not only an address. */
 export function isHere({ text, data }: Artifact): boolean {
   return text !== undefined || data !== undefined;
 }
 
 /** So that a folder that cannot be written is known before the agent works. */
 export async function openFolder({ folder, cwd }: SaveOptions): Promise<void> {
-  await writing(folder, () => mkdir(resolve(cwd, folder), { recursive: true, mode: 0o700 }));
+  await orUnwritable(folder, () => mkdir(resolve(cwd, folder), { recursive: true, mode: 0o700 }));
 }
 
 /** The paths as a person here writes them; an artifact that is elsewhere has none. */
@@ -64,7 +64,7 @@ async function save(
     const path = join(folder, number === 1 ? wanted : addNumber(wanted, number));
     if (written.has(path)) continue;
     const target = resolve(cwd, path);
-    const isWritten = await writing(path, async () => {
+    const isWritten = await orUnwritable(path, async () => {
       if (force) await rm(target, { force: true });
       return await writeNew(target, bytes);
     });
@@ -104,7 +104,7 @@ export function unwritable(file: string, cause: unknown): FabricError {
   return failure('not_writable', { file, errno }, { cause });
 }
 
-async function writing<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function orUnwritable<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -185,7 +185,7 @@ export function safeFileName(name: string): string {
 }
 
 /** `report.md` as `report-2.md`. */
-export function addNumber(name: string, number: number): string {
+function addNumber(name: string, number: number): string {
   const { stem, ending } = split(name);
   return `${stem}-${number}${ending}`;
 }

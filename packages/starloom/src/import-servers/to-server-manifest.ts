@@ -153,7 +153,7 @@ class ServerConversion {
     const headers = {
       ...this.#settings('headers'),
       ...this.#settings('http_headers'),
-      ...this.#named('env_http_headers'),
+      ...this.#variableHeaders('env_http_headers'),
     };
     const token = this.#take('bearer_token_env_var');
     if (typeof token === 'string') headers.Authorization = `Bearer env:${token}`;
@@ -217,7 +217,7 @@ class ServerConversion {
   #setting(path: KeyPath, name: string, value: unknown): string | undefined {
     const given = this.#scalar(path, value);
     if (given === undefined) return undefined;
-    const text = this.#expanded(path, expandSetting(given, this.#variables()));
+    const text = this.#orRefuse(path, expandSetting(given, this.#variables()));
     const isPlain = text === given && !isReference(given);
     if (text === undefined || !isPlain || given === '' || !isSecretName(name)) return text;
     const file = this.#context.secretFile(this.#agentId, name);
@@ -226,7 +226,7 @@ class ServerConversion {
   }
 
   /** Names of variables by the names of headers. */
-  #named(field: string): Record<string, string> {
+  #variableHeaders(field: string): Record<string, string> {
     const value = this.#take(field);
     const entries = Object.entries(toFields(value));
     return Object.fromEntries(entries.map(([name, variable]) => [name, `env:${variable}`]));
@@ -253,7 +253,7 @@ class ServerConversion {
     if (secret !== undefined) {
       this.#warn(path, `${secret} will be plain text in the file of agents`, USE_A_REFERENCE);
     }
-    return this.#expanded(path, expandText(given, this.#variables()));
+    return this.#orRefuse(path, expandText(given, this.#variables()));
   }
 
   #scalar(path: KeyPath, value: unknown): string | undefined {
@@ -262,7 +262,7 @@ class ServerConversion {
     return undefined;
   }
 
-  #expanded(path: KeyPath, expanded: Expanded): string | undefined {
+  #orRefuse(path: KeyPath, expanded: Expanded): string | undefined {
     if (expanded.ok) return expanded.text;
     this.#refuse(path, expanded.message, expanded.fix);
     return undefined;

@@ -25,7 +25,7 @@ import type { AdapterPool } from '@starloom/gateway';
 import type { ServedStream } from '@starloom/wire/node-link';
 import { failure } from '../reasons.ts';
 
-export interface AgentServerOptions {
+interface AgentServerOptions {
   readonly nodeId: string;
   readonly registry: Registry;
   readonly adapters: AdapterPool;
@@ -117,7 +117,7 @@ async function call(stream: ServedStream, adapter: Adapter, log: Log): Promise<u
   throw failure('no_final');
 }
 
-/** What an adapter gets beside the envelope: each part of it that the gateway has goes there. */
+/** The context that an adapter receives. Questions, handles and notifications go on to the gateway. */
 class NodeCall implements CallContext {
   readonly signal: AbortSignal;
   readonly log: Log;

@@ -10,7 +10,7 @@ import { type LinkChannel, NodeLink, type ServedStream } from '@starloom/wire/no
 import { WebSocket } from 'ws';
 import { failure } from '../reasons.ts';
 
-export interface DialerOptions {
+interface DialerOptions {
   readonly url: string;
   readonly key: string;
   /** Who connects. */

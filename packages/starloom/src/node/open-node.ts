@@ -11,7 +11,7 @@ import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { AgentServer } from './agent-server.ts';
 import { type DialerEvent, GatewayDialer } from './gateway-dialer.ts';
 
-export interface OpenNodeOptions {
+interface OpenNodeOptions {
   readonly nodeId: string;
   readonly gateways: readonly string[];
   readonly key: string;
@@ -27,8 +27,8 @@ export interface OpenNodeOptions {
   readonly drainMs?: number;
 }
 
-export interface OpenedNode {
-  /** Rejects when the first attempt at every gateway was refused, so that none will be better. */
+interface OpenedNode {
+  /** Rejects when every gateway refused the first attempt, for a reason that no later attempt changes. */
   readonly connected: Promise<void>;
   /** Takes no new calls, finishes those under way, then leaves. */
   close(): Promise<void>;
