@@ -68,8 +68,8 @@ with an older cursor receives \`snapshot_required\`.
 
 **Idempotency.** A request with an \`idempotency_key\` is done once. Copies get the first answer for ten minutes, and a different
 request under the same key is refused (\`idempotency_key_reused\`). If the gateway or the store failed during the request, the result
-may be unknown: updates and locks are looked up, and any other request is answered with \`outcome_unknown\` and not repeated. A gateway
-keeps answers up to \`idempotency_bytes\` per principal; beyond that it refuses new keys (-32016) until older ones expire.
+may be unknown: updates and locks are looked up, and any other request is answered with \`outcome_unknown\` and not repeated. The store
+keeps answers up to \`idempotency_bytes\` per principal; beyond that new keys are refused (-32016) until older ones expire.
 
 **Names of sessions.** Use a new name, or let the server choose. A session created under the name of an ended one starts its
 numbers from the beginning, so versions and cursors of the old one are not valid in it.

@@ -33,7 +33,7 @@ const BIOME = fileURLToPath(import.meta.resolve('@biomejs/biome/bin/biome'));
 /** By title. */
 const named = new Map<string, string>();
 
-/** The text of packages/coordination-client/src/methods.ts. */
+/** The text of packages/coordination-client/methods.d.ts. */
 export function methodTypes(): string {
   named.clear();
   const methods = describeMethods();

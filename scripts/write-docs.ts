@@ -20,7 +20,7 @@ export const DOCS: Readonly<Record<string, () => string>> = {
   'docs/proving.md': attacksPage,
   'docs/coordination.md': coordinationDocs,
   'packages/coordination/openapi.json': () => formatJson(coordinationOpenApi()),
-  'packages/coordination-client/src/methods.ts': methodTypes,
+  'packages/coordination-client/methods.d.ts': methodTypes,
 };
 
 const root = new URL('../', import.meta.url);

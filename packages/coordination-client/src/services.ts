@@ -1,7 +1,7 @@
 // The methods of the server as functions. Their types are written from the server's own table, so
 // that nothing of the server is needed for them.
 
-import type { Methods } from './methods.ts';
+import type { Methods } from '../methods.d.ts';
 
 export type MethodName = keyof Methods;
 export type MethodParams<Name extends MethodName> = Methods[Name]['params'];

@@ -213,11 +213,8 @@ export class AgentRegistry {
   }
 
   async list(status?: AgentState): Promise<readonly AgentRecord[]> {
-    const { store } = this.#options;
-    const [{ entries }, leases] = await Promise.all([store.read(AGENTS), this.#leases()]);
-    const agents = [...entries.values()]
-      .map(({ value }) => agentRecordSchema.parse(value))
-      .map((record) => withState(record, leases.get(record.agent_id)));
+    const { records, leases } = await this.#all();
+    const agents = records.map((record) => withState(record, leases.get(record.agent_id)));
     return status === undefined ? agents : agents.filter((agent) => agent.status === status);
   }
 
@@ -260,13 +257,10 @@ export class AgentRegistry {
 
   /** Registrations that have ended but are not retired yet. */
   async overdue(): Promise<readonly AgentRecord[]> {
-    const { store } = this.#options;
-    const [{ entries }, leases] = await Promise.all([store.read(AGENTS), this.#leases()]);
-    return [...entries.values()]
-      .map(({ value }) => agentRecordSchema.parse(value))
-      .filter(({ agent_id, epoch, status }) => {
-        return status !== 'inactive' && leases.get(agent_id)?.token !== epoch;
-      });
+    const { records, leases } = await this.#all();
+    return records.filter(({ agent_id, epoch, status }) => {
+      return status !== 'inactive' && leases.get(agent_id)?.token !== epoch;
+    });
   }
 
   async #reserve(): Promise<void> {
@@ -327,9 +321,13 @@ export class AgentRegistry {
     return (await this.#options.store.leases(AGENTS, agentId))[0];
   }
 
-  async #leases(): Promise<ReadonlyMap<string, Lease>> {
-    const leases = await this.#options.store.leases(AGENTS);
-    return new Map(leases.map((lease) => [lease.resource, lease]));
+  async #all() {
+    const { store } = this.#options;
+    const [{ entries }, leases] = await Promise.all([store.read(AGENTS), store.leases(AGENTS)]);
+    return {
+      records: [...entries.values()].map(({ value }) => agentRecordSchema.parse(value)),
+      leases: new Map(leases.map((lease) => [lease.resource, lease])),
+    };
   }
 
   /** The store refuses it when the registration has ended. */

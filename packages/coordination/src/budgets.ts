@@ -6,7 +6,7 @@
 import { RecentMap } from '@starloom/core';
 import { sessionCacheScope } from './cache/cache-index.ts';
 import type { Snapshot, Write } from './coordination-store.ts';
-import { keyOf, partitionOf, SESSIONS } from './partitions.ts';
+import { idsIn, keyOf, partitionOf, SESSIONS } from './partitions.ts';
 import { type Amount, Meter } from './quota/meter.ts';
 import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
@@ -194,12 +194,6 @@ const sessionKey = (sessionId: string) => `session/${sessionId}`;
 const agentKey = (agentId: string) => `agent/${agentId}`;
 const idKey = (agentId: string) => `id/${agentId}`;
 const scopeKey = (scope: string) => `scope/${scope}`;
-
-function idsIn({ entries }: Snapshot, prefix: string): string[] {
-  return [...entries.keys()]
-    .filter((key) => key.startsWith(prefix))
-    .map((key) => key.slice(prefix.length));
-}
 
 function partitionsOfSession(sessionId: string): string[] {
   return [

@@ -3,6 +3,7 @@
 // characters that separate the parts of a name.
 
 import { createHash } from 'node:crypto';
+import type { Snapshot } from './coordination-store.ts';
 
 /** Who is registered: a lease per agent, whose token is its epoch, and `agent/<id>`. */
 export const AGENTS = 'agents';
@@ -52,6 +53,13 @@ export const HEAD = 'head';
 /** For names that may hold any character. */
 export function digest(name: string): string {
   return createHash('sha256').update(name).digest('hex');
+}
+
+/** What follows the prefix, of all keys that begin with it. */
+export function idsIn({ entries }: Pick<Snapshot, 'entries'>, prefix: string): string[] {
+  return [...entries.keys()]
+    .filter((key) => key.startsWith(prefix))
+    .map((key) => key.slice(prefix.length));
 }
 
 const CONTEXT_PREFIX = keyOf.context('');

@@ -15,6 +15,7 @@ import { IdempotentAnswers } from './rpc/idempotency.ts';
 import type { ConnectedPrincipal } from './rpc/peer.ts';
 import { SessionAccess } from './session/session-access.ts';
 import { SessionEnd, SessionTimers } from './session/session-end.ts';
+import { SessionIndex } from './session/session-index.ts';
 import { SessionRights } from './session/session-rights.ts';
 import { SessionViews } from './session/session-views.ts';
 import { Sessions } from './session.ts';
@@ -49,6 +50,7 @@ export interface Services {
   readonly feeds: EventFeeds;
   readonly budgets: Budgets;
   readonly timers: SessionTimers;
+  readonly sessionIndex: SessionIndex;
   readonly access: SessionAccess;
   readonly bindings: Bindings;
   readonly presence: Presence;
@@ -82,7 +84,8 @@ export function createServices({
   const budgets = new Budgets(given);
   const timers = new SessionTimers(store, clock);
   const access = new SessionAccess(store, timers);
-  const base = { ...given, feeds, budgets, timers, access };
+  const sessionIndex = new SessionIndex(store, limits);
+  const base = { ...given, feeds, budgets, timers, access, sessionIndex };
   const bindings = new Bindings(base);
   const presence = new Presence(base);
   const agents = new AgentRegistry({ ...base, bindings, presence });

@@ -5,25 +5,26 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@starloom/core';
 import { type Caller, fromHolder } from './agents/caller.ts';
-import type { Commit, Entry, Snapshot } from './coordination-store.ts';
+import type { Commit, Snapshot } from './coordination-store.ts';
 import { jsonBytes } from './json/json.ts';
-import { freeHolders } from './locks/free-locks.ts';
+import { freeLocks } from './locks/free-locks.ts';
 import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
 import { assertCount, assertSize, type CoordinationLimits } from './quota/limits.ts';
 import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
 import { type Access, accessKeys, noSession } from './session/session-access.ts';
-import { SessionIndex } from './session/session-index.ts';
 import {
   type AccessList,
   type Member,
-  memberSchema,
-  metaSchema,
+  memberIn,
+  membersIn,
+  metaIn,
   parseRoster,
   type Role,
   roleOnJoin,
   type SessionMeta,
 } from './session/session-record.ts';
+import { changeEntries } from './support/change-entries.ts';
 import { inBatches } from './support/in-batches.ts';
 
 type SessionsOptions = Pick<
@@ -38,6 +39,7 @@ type SessionsOptions = Pick<
   | 'presence'
   | 'timers'
   | 'ending'
+  | 'sessionIndex'
 >;
 
 export interface NewSession {
@@ -52,11 +54,9 @@ export interface NewSession {
 
 export class Sessions {
   readonly #options: SessionsOptions;
-  readonly #index: SessionIndex;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    this.#index = new SessionIndex(options.store, options.limits);
   }
 
   async create(caller: Caller, wanted: NewSession): Promise<SessionMeta> {
@@ -80,7 +80,7 @@ export class Sessions {
     };
     const member = await this.#newMember(caller, 'owner');
     await budgets.addSession(principalId, session_id, jsonBytes(meta));
-    await this.#index.add(caller, session_id);
+    await this.#options.sessionIndex.add(caller, session_id);
     const { ok } = await store.commit(partitionOf.session(session_id), {
       writes: [
         { kind: 'put', key: META, value: meta },
@@ -92,7 +92,7 @@ export class Sessions {
     });
     if (!ok) throw await this.#exists(caller, session_id);
     await timers.start(session_id, meta.ttl_ms);
-    await this.#index.announce(caller, session_id);
+    await this.#options.sessionIndex.announce(caller, session_id);
     await this.#catchUp(caller, member.epoch);
     await this.#options.access.fresh(caller, session_id, { role: 'owner' });
     return meta;
@@ -103,20 +103,19 @@ export class Sessions {
     const { store, bindings, access, limits } = this.#options;
     const { agentId } = caller;
     const partition = partitionOf.session(sessionId);
-    const key = keyOf.member(agentId);
     for (;;) {
       const snapshot = await store.read(partition, [...accessKeys(caller), ROSTER]);
       const role = roleFor(snapshot, caller, sessionId, wanted);
       await bindings.bind(agentId, caller.principalId);
       const member = await this.#newMember(caller, role);
-      const before = snapshot.entries.get(key);
+      const before = memberIn(snapshot, agentId);
       if (before && isSameMember(before, member)) {
         return await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
       }
-      await this.#index.add(caller, sessionId);
+      await this.#options.sessionIndex.add(caller, sessionId);
       const { ok } = await store.commit(partition, toJoining(snapshot, member, limits));
       if (!ok) continue;
-      await this.#index.announce(caller, sessionId);
+      await this.#options.sessionIndex.announce(caller, sessionId);
       await this.#catchUp(caller, member.epoch);
       return await access.fresh(caller, sessionId, { role: 'reader' });
     }
@@ -137,36 +136,28 @@ export class Sessions {
   }
 
   /** Takes a member out, with all that it holds. */
-  async remove(
-    { sessionId, partition }: Access,
-    agentId: string,
-    reason: string,
-  ): Promise<boolean> {
-    const { store } = this.#options;
+  async remove({ sessionId, partition }: Access, agentId: string, reason: string): Promise<void> {
+    const { store, sessionIndex } = this.#options;
     const key = keyOf.member(agentId);
-    for (;;) {
-      const { entries } = await store.read(partition, [key, ROSTER]);
-      const entry = entries.get(key);
-      if (entry === undefined) return false;
-      const roster = parseRoster(entries.get(ROSTER)?.value).filter((id) => id !== agentId);
-      const { ok } = await store.commit(partition, {
+    const removed = await changeEntries(store, partition, [key, ROSTER], (current) => {
+      const member = memberIn(current, agentId);
+      if (member === undefined) return undefined;
+      const roster = parseRoster(current.entries.get(ROSTER)?.value);
+      return {
+        member,
         writes: [
           { kind: 'delete', key },
-          { kind: 'put', key: ROSTER, value: roster },
+          { kind: 'put', key: ROSTER, value: roster.filter((id) => id !== agentId) },
         ],
         event: { type: 'session.agent_left', agent_id: agentId, reason },
-        ifKeys: new Map([
-          [key, entry.version],
-          [ROSTER, entries.get(ROSTER)?.version ?? 0],
-        ]),
-      });
-      if (!ok) continue;
-      const isMeant = (holder: string) => fromHolder(holder).agentId === agentId;
-      await freeHolders(store, partition, isMeant, reason === 'left' ? 'released' : 'lost');
-      const { principal: principalId } = memberSchema.parse(entry.value);
-      await this.#index.remove({ agentId, principalId }, sessionId);
-      return true;
-    }
+      };
+    });
+    if (removed === undefined) return;
+    const how = reason === 'left' ? 'released' : 'lost';
+    await freeLocks(store, partition, how, ({ holder }) => {
+      return fromHolder(holder).agentId === agentId;
+    });
+    await sessionIndex.remove({ agentId, principalId: removed.member.principal }, sessionId);
   }
 
   async get(caller: Caller, sessionId: string) {
@@ -187,26 +178,18 @@ export class Sessions {
     };
   }
 
-  /** The ids of the sessions of an agent; it may be a member of them no longer. */
-  async of(agentId: string): Promise<readonly string[]> {
-    return await this.#index.of(agentId);
-  }
-
   /** Those that are not over, or those that ended a moment ago. */
   async list(
     caller: Caller,
     which: 'open' | 'ended' = 'open',
   ): Promise<readonly { meta: SessionMeta; member: Member }[]> {
-    const { store } = this.#options;
+    const { store, sessionIndex: index } = this.#options;
     const { agentId } = caller;
-    const sessionIds = await (which === 'open'
-      ? this.#index.of(agentId)
-      : this.#index.endedOf(agentId));
+    const sessionIds = await (which === 'open' ? index.of(agentId) : index.endedOf(agentId));
     const found = await inBatches(sessionIds, async (sessionId) => {
-      const { entries } = await store.read(partitionOf.session(sessionId), accessKeys(caller));
-      const [meta, member] = accessKeys(caller).map((key) => entries.get(key)?.value);
-      if (meta === undefined || member === undefined) return [];
-      return [{ meta: metaSchema.parse(meta), member: memberSchema.parse(member) }];
+      const snapshot = await store.read(partitionOf.session(sessionId), accessKeys(caller));
+      const [meta, member] = [metaIn(snapshot), memberIn(snapshot, agentId)];
+      return meta && member ? [{ meta, member }] : [];
     });
     return found.flat().filter(({ member }) => member.principal === caller.principalId);
   }
@@ -229,13 +212,10 @@ export class Sessions {
   }
 
   async #exists(caller: Caller, sessionId: string) {
-    const { entries } = await this.#options.store.read(
-      partitionOf.session(sessionId),
-      accessKeys(caller),
-    );
-    if (!entries.has(keyOf.member(caller.agentId))) await this.#index.remove(caller, sessionId);
-    const entry = entries.get(META);
-    const meta = entry && metaSchema.parse(entry.value);
+    const { store, sessionIndex } = this.#options;
+    const snapshot = await store.read(partitionOf.session(sessionId), accessKeys(caller));
+    if (!memberIn(snapshot, caller.agentId)) await sessionIndex.remove(caller, sessionId);
+    const meta = metaIn(snapshot);
     if (meta?.principal !== caller.principalId)
       await this.#options.budgets.removeSession(caller.principalId, sessionId);
     const mayKnow = meta && roleOnJoin(meta, caller, undefined);
@@ -244,23 +224,15 @@ export class Sessions {
   }
 }
 
-function membersIn({ entries }: Snapshot): readonly Member[] {
-  return [...entries]
-    .filter(([key]) => key !== HEAD)
-    .map(([, { value }]) => memberSchema.parse(value));
-}
-
 /** The role in which the caller joins; a session it may not join does not exist for it. */
 function roleFor(
-  { entries }: Snapshot,
+  snapshot: Snapshot,
   caller: Caller,
   sessionId: string,
   wanted: Role | undefined,
 ): Role {
-  const entry = entries.get(META);
-  const meta = entry && metaSchema.parse(entry.value);
-  const known = entries.get(keyOf.member(caller.agentId));
-  const member = known && memberSchema.parse(known.value);
+  const meta = metaIn(snapshot);
+  const member = memberIn(snapshot, caller.agentId);
   if (meta === undefined || meta.state === 'ended') throw noSession(sessionId);
   if (member?.principal === caller.principalId && wanted === undefined) return member.role;
   const role = roleOnJoin(meta, caller, wanted);
@@ -269,8 +241,7 @@ function roleFor(
 }
 
 /** Is the member already in the session as it would be after joining? */
-function isSameMember({ value }: Entry, { role, epoch, principal }: Member): boolean {
-  const before = memberSchema.parse(value);
+function isSameMember(before: Member, { role, epoch, principal }: Member): boolean {
   const isSameRegistration = before.epoch === epoch && before.connected;
   return isSameRegistration && before.role === role && before.principal === principal;
 }

@@ -29,11 +29,11 @@ describe('a partition that holds nothing any more', () => {
     const machine = there(emptied());
     const end = 2_000 + TEN_MINUTES;
     expect([...machine.due(end - 1)]).toEqual([]);
-    expect(machine.read('p', end - 1).version).toBe(2);
+    expect(machine.partition('p').snapshot(end - 1).version).toBe(2);
     expect([...machine.due(end)]).toEqual(['p']);
     expect(machine.apply('p', end, 'settle')).toMatchObject({ changed: true });
     expect(machine.toRecord('p')).toBeUndefined();
-    expect(machine.read('p', end).version).toBe(0);
+    expect(machine.partition('p').snapshot(end).version).toBe(0);
   });
 
   it('starts again with the next operation, with or without a tick', () => {
@@ -48,7 +48,7 @@ describe('a partition that holds nothing any more', () => {
     expect([...machine.due(2_000 + TEN_MINUTES)]).toEqual([]);
     machine.apply('p', TEN_MINUTES + 1, 'commit', put);
     machine.apply('p', 3 * TEN_MINUTES, 'settle');
-    expect(machine.read('p', 3 * TEN_MINUTES).version).toBe(4);
+    expect(machine.partition('p').snapshot(3 * TEN_MINUTES).version).toBe(4);
   });
 
   it('is kept with its events', () => {
@@ -56,6 +56,6 @@ describe('a partition that holds nothing any more', () => {
     machine.apply('p', 1_000, 'commit', { ...put, event: 'told' });
     machine.apply('p', 2_000, 'commit', remove);
     machine.apply('p', 9 * TEN_MINUTES, 'settle');
-    expect(machine.read('p', 9 * TEN_MINUTES).version).toBe(2);
+    expect(machine.partition('p').snapshot(9 * TEN_MINUTES).version).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createCoordination } from '../src/index.ts';
-import { MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
 import { Client } from './support/world.ts';
 
 it('retires lost agents by itself once it is started, by real time', async () => {

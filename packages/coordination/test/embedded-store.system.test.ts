@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import type { CoordinationStore } from '../src/coordination-store.ts';
 import { openEmbeddedStore } from '../src/embedded-store.ts';
 import { openStore } from '../src/store.ts';
-import { coordinationStoreContract } from '../src/testing/index.ts';
+import { coordinationStoreContract } from './contract/coordination-store-contract.ts';
 import { count, openWorld, rows } from './fixtures/embedded-world.ts';
 
 const kept = { keepsEvents: 100, keepsEventBytes: 16_000 };

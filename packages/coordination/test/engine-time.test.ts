@@ -2,7 +2,7 @@ import type { Clock } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
 import { engineTime } from '../src/engine/machine-store.ts';
-import { MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
 
 /** A wall clock that can be set, beside time that goes on. */
 class SetClock extends ManualClock {

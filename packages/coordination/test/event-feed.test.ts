@@ -1,7 +1,7 @@
 import { silentLog } from '@starloom/core';
 import { expect, it } from 'vitest';
 import { EventFeeds } from '../src/feed/event-feed.ts';
-import { MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
 
 function open(keepEvents = 10_000) {
   const store = new MemoryCoordinationStore({ keepEvents });

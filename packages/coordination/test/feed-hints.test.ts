@@ -2,7 +2,7 @@ import { silentLog } from '@starloom/core';
 import { expect, it } from 'vitest';
 import type { StoredEvent } from '../src/coordination-store.ts';
 import { EventFeeds } from '../src/feed/event-feed.ts';
-import { MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
 
 /** A store that hints at new events only when it is told to, as often as it is told to. */
 function open(keepEvents = 10_000) {

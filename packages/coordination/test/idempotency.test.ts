@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KeptBytes } from '../src/rpc/idempotency.ts';
+
 import { type Client, World } from './support/world.ts';
 
 const MINUTE_MS = 60_000;
@@ -72,14 +72,4 @@ describe('what is kept of requests with a key', () => {
     }
     await create(client, 0);
   });
-});
-
-it('counts what was kept as long as it is kept, and a tenth of that longer at most', () => {
-  const kept = new KeptBytes(1_000);
-  kept.add(5, 99);
-  kept.add(7, 950);
-  expect(kept.total(1_099)).toBe(12);
-  expect(kept.total(1_100)).toBe(7);
-  expect(kept.total(1_950)).toBe(7);
-  expect(kept.total(2_000)).toBe(0);
 });

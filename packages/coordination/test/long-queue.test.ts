@@ -24,11 +24,11 @@ describe('a long queue', { timeout: HANG_GUARD_MS }, () => {
     expect(granted).toHaveLength(MANY);
     expect(granted[0]).toMatchObject({ holder: 'reader-0', expiresAt: 7_000 });
     expect(granted.at(-1)).toMatchObject({ holder: `reader-${MANY - 1}` });
-    expect(machine.leases('p', 2_000)).toHaveLength(MANY);
-    expect(machine.waiting('p', 2_000)).toEqual([]);
+    expect(machine.partition('p').leases(2_000)).toHaveLength(MANY);
+    expect(machine.partition('p').waiting(2_000)).toEqual([]);
     machine.apply('p', 7_000, 'settle');
     expect(machine.toRecord('p')?.locks).toMatchObject({ leases: [], places: [] });
-    expect(machine.read('p', 7_000).version).toBe(2 * MANY);
+    expect(machine.partition('p').snapshot(7_000).version).toBe(2 * MANY);
   });
 
   it('gives up all its places when their time is over', () => {
@@ -49,9 +49,9 @@ describe('a long queue', { timeout: HANG_GUARD_MS }, () => {
       machine.apply('p', 1_000, 'acquire', { ...write, resource: holder, holder });
       machine.apply('p', 1_000, 'acquire', { ...write, holder });
     }
-    const places = machine.waiting('p', 1_000);
+    const places = machine.partition('p').waiting(1_000);
     const ends = [...places.slice(0, 5), ...places.slice(-5)];
-    for (const place of ends) expect(machine.deadlock('p', 1_000, place)).toBe(undefined);
+    for (const place of ends) expect(machine.partition('p').deadlock(1_000, place)).toBe(undefined);
   });
 
   it('is broken at once', () => {
@@ -59,6 +59,6 @@ describe('a long queue', { timeout: HANG_GUARD_MS }, () => {
     machine.apply('p', 2_000, 'release', lease);
     const { result } = machine.apply('p', 3_000, 'breakLease', 'context');
     expect(result).toEqual({ released: true, granted: [] });
-    expect(machine.leases('p', 3_000)).toEqual([]);
+    expect(machine.partition('p').leases(3_000)).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { ManualClock } from '@starloom/core/testing';
-import { coordinationStoreContract, MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
+import { coordinationStoreContract } from './contract/coordination-store-contract.ts';
 
 coordinationStoreContract('memory', async () => {
   const clock = new ManualClock();

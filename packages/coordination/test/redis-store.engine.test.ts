@@ -2,7 +2,7 @@ import { silentLog } from '@starloom/core';
 import { describeWithEngine } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../src/store.ts';
-import { coordinationStoreContract } from '../src/testing/index.ts';
+import { coordinationStoreContract } from './contract/coordination-store-contract.ts';
 import { openRedisWorld } from './fixtures/redis-world.ts';
 import {
   checkAgainstModel,

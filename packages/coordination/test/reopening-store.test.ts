@@ -2,7 +2,7 @@ import { FabricError, silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import type { CoordinationStore } from '../src/coordination-store.ts';
 import { createCoordination, openReopeningStore } from '../src/index.ts';
-import { MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
 import { Client } from './support/world.ts';
 
 const retryMs = { first: 5, most: 20 };

@@ -1,7 +1,7 @@
 import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { createCoordination, REASONS } from '../src/index.ts';
-import { MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
 import { World } from './support/world.ts';
 
 const discover = (id?: unknown) => ({

@@ -4,7 +4,7 @@ import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import type { CoordinationStore } from '../src/coordination-store.ts';
 import { openEmbeddedStore } from '../src/embedded-store.ts';
-import { MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
 import {
   checkAgainstModel,
   MODEL_KEEPS_EVENTS as keepEvents,

@@ -1,7 +1,7 @@
 import { silentLog } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
 import { openEmbeddedStore } from '../src/embedded-store.ts';
-import { MemoryCoordinationStore } from '../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../src/testing.ts';
 import { waitRunsOut } from './support/wait-runs-out.ts';
 
 waitRunsOut('for tests', async () => {

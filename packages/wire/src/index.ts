@@ -30,6 +30,7 @@ export { withFileLock } from './file-lock.ts';
 export type { FileService } from './file-thread.ts';
 export { FileWatch, fingerprintOf } from './file-watch.ts';
 export { findModule, findProgram } from './find-program.ts';
+export { GroupBatches } from './group-batches.ts';
 export {
   createGuardedFetch,
   type GuardedFetch,

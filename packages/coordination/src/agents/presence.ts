@@ -6,33 +6,30 @@
 
 import type { Json } from '@starloom/core';
 import { agentCacheScope, principalCacheScope, sessionCacheScope } from '../cache/cache-index.ts';
-import type { CoordinationStore, Entry } from '../coordination-store.ts';
-import { freeClaims, freeHolders } from '../locks/free-locks.ts';
+import type { CoordinationStore } from '../coordination-store.ts';
+import { freeLocks } from '../locks/free-locks.ts';
 import { AGENTS, keyOf, META, partitionOf } from '../partitions.ts';
 import type { Services } from '../services.ts';
-import { SessionIndex } from '../session/session-index.ts';
-import { type Member, memberSchema, metaSchema } from '../session/session-record.ts';
+import { type Member, memberIn, metaIn } from '../session/session-record.ts';
+import { changeEntries } from '../support/change-entries.ts';
 import { inBatches } from '../support/in-batches.ts';
-import { type AgentRecord, namesOf, readAgent, toJson } from './agent-record.ts';
+import { type AgentRecord, agentIn, namesOf, readAgent, toJson } from './agent-record.ts';
 import { readOwner } from './bindings.ts';
 import { fromHolder } from './caller.ts';
 
 export type LossReason = 'heartbeat_missed' | 'unregistered';
 
-type PresenceOptions = Pick<Services, 'store' | 'clock' | 'limits'>;
+type PresenceOptions = Pick<Services, 'store' | 'clock' | 'limits' | 'sessionIndex'>;
 
 export class Presence {
   readonly #options: PresenceOptions;
   readonly #store: CoordinationStore;
   readonly #index: CapabilityIndex;
-  readonly #sessions: SessionIndex;
 
   constructor(options: PresenceOptions) {
-    const { store, limits } = options;
     this.#options = options;
-    this.#store = store;
-    this.#index = new CapabilityIndex(store);
-    this.#sessions = new SessionIndex(store, limits);
+    this.#store = options.store;
+    this.#index = new CapabilityIndex(options.store);
   }
 
   /** Clears an ended registration: frees its leases, notifies sessions, sets the agent inactive. */
@@ -72,16 +69,15 @@ export class Presence {
   }
 
   async #inSessions(agentId: string, work: (sessionId: string) => Promise<void>): Promise<void> {
-    await inBatches(await this.#sessions.of(agentId), work);
+    await inBatches(await this.#options.sessionIndex.of(agentId), work);
   }
 
   /** Frees what the agent held under this epoch and under earlier ones. */
   async #free(sessionId: string, agentId: string, epoch: number): Promise<void> {
-    const isOver = (holder: string) => {
+    await freeLocks(this.#store, partitionOf.session(sessionId), 'lost', ({ holder }) => {
       const held = fromHolder(holder);
       return held.agentId === agentId && held.epoch <= epoch;
-    };
-    await freeHolders(this.#store, partitionOf.session(sessionId), isOver, 'lost');
+    });
   }
 
   /** The epoch of a later registration, if there is one: what that one claims has larger tokens. */
@@ -92,7 +88,9 @@ export class Presence {
 
   /** Frees what the agent was about to compute; another agent may do so now. */
   async #freeCache(scope: string, agentId: string, before: number): Promise<void> {
-    await freeClaims(this.#store, partitionOf.cache(scope), { holder: agentId, before });
+    await freeLocks(this.#store, partitionOf.cache(scope), 'released', ({ holder, number }) => {
+      return holder === agentId && number < before;
+    });
   }
 
   async #freeOwnCaches(agentId: string, before: number): Promise<void> {
@@ -103,46 +101,33 @@ export class Presence {
     await inBatches(scopes, (scope) => this.#freeCache(scope, agentId, before));
   }
 
-  /** Changes a member unless `decide` finds nothing to do. */
+  /** Changes a member of an open session unless `decide` finds nothing to do. */
   async #change(
     sessionId: string,
     agentId: string,
     decide: (member: Member) => { member: Member; event: Json } | undefined,
   ): Promise<void> {
-    const partition = partitionOf.session(sessionId);
     const key = keyOf.member(agentId);
-    for (;;) {
-      const { entries } = await this.#store.read(partition, [META, key]);
-      const entry = entries.get(key);
-      const before = entry && memberSchema.parse(entry.value);
-      const change = before && isOpen(entries.get(META)) ? decide(before) : undefined;
-      if (!entry || !change) return;
-      const writes = [{ kind: 'put', key, value: change.member }] as const;
-      const ifKeys = new Map([[key, entry.version]]);
-      const { ok } = await this.#store.commit(partition, { writes, ifKeys, event: change.event });
-      if (ok) return;
-    }
+    await changeEntries(this.#store, partitionOf.session(sessionId), [META, key], (current) => {
+      const state = metaIn(current)?.state ?? 'ended';
+      const before = memberIn(current, agentId);
+      const change = before && state !== 'ended' ? decide(before) : undefined;
+      if (change === undefined) return undefined;
+      return { writes: [{ kind: 'put', key, value: change.member }], event: change.event };
+    });
   }
 
   async #markInactive({ agent_id, epoch }: AgentRecord): Promise<void> {
     const key = keyOf.agent(agent_id);
     const ttlMs = this.#options.limits.forget_agent_ms;
-    for (;;) {
-      const stored = await readAgent(this.#store, agent_id);
-      if (stored?.record.epoch !== epoch) return;
-      const value = toJson({ ...stored.record, status: 'inactive' });
-      const ifKeys = new Map([[key, stored.version]]);
-      const writes = [{ kind: 'put', key, value, ttlMs }] as const;
+    await changeEntries(this.#store, AGENTS, [key], (current) => {
+      const record = agentIn(current, agent_id)?.record;
+      if (record?.epoch !== epoch) return undefined;
+      const value = toJson({ ...record, status: 'inactive' });
       const event = { type: 'agent.inactive', agent_id, epoch };
-      const { ok } = await this.#store.commit(AGENTS, { writes, ifKeys, event });
-      if (ok) return;
-    }
+      return { writes: [{ kind: 'put', key, value, ttlMs }], event };
+    });
   }
-}
-
-/** An ended session changes no more. */
-function isOpen(meta: Entry | undefined): boolean {
-  return meta !== undefined && metaSchema.parse(meta.value).state !== 'ended';
 }
 
 /**

@@ -17,6 +17,7 @@ import {
 } from '../quota/meter.ts';
 import { failure } from '../reasons.ts';
 import { readMembers } from '../session/session-record.ts';
+import { changeEntries } from '../support/change-entries.ts';
 import { counting, countsIn, resetCounts } from '../support/counts.ts';
 import { inBatches } from '../support/in-batches.ts';
 
@@ -65,7 +66,8 @@ export class ChunkIndex {
   }
 
   async get(sessionId: string, chunkId: string): Promise<ChunkRecord | undefined> {
-    return (await this.#entry(sessionId, chunkId))?.info;
+    const key = infoKey(chunkId);
+    return infoIn(await this.#store.read(partitionOf.chunks(sessionId), [key]), chunkId);
   }
 
   async all(sessionId: string): Promise<readonly IndexedChunk[]> {
@@ -180,22 +182,11 @@ export class ChunkIndex {
     writes: readonly Write[],
   ): Promise<void> {
     const key = infoKey(chunkId);
-    for (;;) {
-      const entry = await this.#entry(sessionId, chunkId);
-      if (entry === undefined) throw failure('not_found/chunk', { chunk_id: chunkId });
-      const { ok } = await this.#store.commit(partitionOf.chunks(sessionId), {
-        writes: [{ kind: 'put', key, value: { ...entry.info, ...change } }, ...writes],
-        ifKeys: new Map([[key, entry.version]]),
-      });
-      if (ok) return;
-    }
-  }
-
-  async #entry(sessionId: string, chunkId: string) {
-    const key = infoKey(chunkId);
-    const { entries } = await this.#store.read(partitionOf.chunks(sessionId), [key]);
-    const entry = entries.get(key);
-    return entry && { info: chunkRecordSchema.parse(entry.value), version: entry.version };
+    await changeEntries(this.#store, partitionOf.chunks(sessionId), [key], (current) => {
+      const info = infoIn(current, chunkId);
+      if (info === undefined) throw failure('not_found/chunk', { chunk_id: chunkId });
+      return { writes: [{ kind: 'put', key, value: { ...info, ...change } }, ...writes] };
+    });
   }
 
   async #commit(sessionId: string, writes: readonly Write[]): Promise<void> {
@@ -218,6 +209,11 @@ export const infoKey = (chunkId: string) => `info/${chunkId}`;
 const readsKey = (chunkId: string) => `reads/${chunkId}`;
 const usedKey = (chunkId: string) => `used/${chunkId}`;
 const referenceKey = (chunkId: string, agentId: string) => `ref/${chunkId}/${agentId}`;
+
+function infoIn({ entries }: Snapshot, chunkId: string): ChunkRecord | undefined {
+  const entry = entries.get(infoKey(chunkId));
+  return entry && chunkRecordSchema.parse(entry.value);
+}
 
 const INFO_PREFIX = infoKey('');
 const REFERENCE = /^ref\/(sha256:[0-9a-f]{64})\/(.+)$/;

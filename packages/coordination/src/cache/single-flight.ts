@@ -8,6 +8,7 @@ import { deadlineSignal } from '@starloom/wire';
 import type { CoordinationStore, Entry, Idempotency, Lease } from '../coordination-store.ts';
 import { type EventFeeds, LogWatch } from '../feed/event-feed.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
+import { findLease, giveUp } from '../locks/lock-queue.ts';
 import { failure } from '../reasons.ts';
 import { claimKey } from './cache-index.ts';
 
@@ -73,11 +74,12 @@ export class SingleFlight {
     while (!deadline.signal.aborted) {
       const found = await lookUp(target);
       if (found.hit) break;
-      const lease = await this.#leaseOf(target, ticket);
+      const lease = await findLease(store, { partition, resource: key, ticket });
       if (lease) return await this.#computeOrUse(target, lease, flight, parent);
       await orAborted(watch.news(), deadline.signal).catch(() => undefined);
     }
-    return await this.#stopWaiting(target, ticket);
+    await giveUp(store, { partition, resource: key, ticket });
+    return othersCompute(await lookUp(target));
   }
 
   /** The claim with this token, if it is the target's holder's. */
@@ -132,19 +134,6 @@ export class SingleFlight {
   async #begin({ partition, key }: CacheTarget): Promise<Entry | undefined> {
     const { entries } = await this.#options.store.read(partition, [claimKey(key)]);
     return entries.get(claimKey(key));
-  }
-
-  async #stopWaiting(target: CacheTarget, ticket: string): Promise<CacheAnswer> {
-    const { store, lookUp } = this.#options;
-    const isCancelled = await store.cancelWait(target.partition, ticket);
-    const lease = isCancelled ? undefined : await this.#leaseOf(target, ticket);
-    if (lease) await store.release(target.partition, lease);
-    return othersCompute(await lookUp(target));
-  }
-
-  async #leaseOf({ partition, key }: CacheTarget, ticket: string): Promise<Lease | undefined> {
-    const leases = await this.#options.store.leases(partition, key);
-    return leases.find((lease) => lease.ticket === ticket);
   }
 }
 

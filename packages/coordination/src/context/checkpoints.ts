@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Caller } from '../agents/caller.ts';
+import type { Snapshot } from '../coordination-store.ts';
 import { jsonBytes } from '../json/json.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
 import { assertCount } from '../quota/limits.ts';
@@ -12,6 +13,7 @@ import type { Services } from '../services.ts';
 import type { Access } from '../session/session-access.ts';
 import type { SessionMeta } from '../session/session-record.ts';
 import type { NewSession } from '../session.ts';
+import { changeEntries } from '../support/change-entries.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
 import { fromBody, toBody } from './context-history.ts';
 import {
@@ -69,48 +71,39 @@ export class Checkpoints {
     const key = keyOf.checkpoint(checkpoint.checkpoint_id);
     const body = { kind: 'put', key, value: toBody(view) } as const;
     await budgets.reserve(meta.principal, jsonBytes(body.value));
-    for (;;) {
-      const { list, version } = await this.#list(sessionId);
+    await changeEntries(store, partitionOf.history(sessionId), [LIST], (current) => {
+      const list = listIn(current);
       const fix = 'remove some with session_manager.remove_checkpoint';
       assertCount('checkpoints_per_session', list.length + 1, limits, fix);
-      const { ok } = await store.commit(partitionOf.history(sessionId), {
-        writes: [body, { kind: 'put', key: LIST, value: [...list, checkpoint] }],
-        ifKeys: new Map([[LIST, version]]),
-      });
-      if (!ok) continue;
-      const { checkpoint_id, agent_id, version: context_version } = checkpoint;
-      const event = { type: 'session.checkpoint', agent_id, checkpoint_id, context_version };
-      await store.commit(partition, { writes: [], event });
-      return checkpoint;
-    }
+      return { writes: [body, { kind: 'put', key: LIST, value: [...list, checkpoint] }] };
+    });
+    const { checkpoint_id, agent_id, version: context_version } = checkpoint;
+    const event = { type: 'session.checkpoint', agent_id, checkpoint_id, context_version };
+    await store.commit(partition, { writes: [], event });
+    return checkpoint;
   }
 
   async list(caller: Caller, sessionId: string): Promise<readonly Checkpoint[]> {
     await this.#options.access.fresh(caller, sessionId, { role: 'reader' });
-    return (await this.#list(sessionId)).list;
+    return await this.#list(sessionId);
   }
 
   /** False when there was no such checkpoint. */
   async remove(caller: Caller, sessionId: string, checkpointId: string): Promise<boolean> {
     const { store, access } = this.#options;
     const { partition } = await access.fresh(caller, sessionId, { role: 'owner' });
-    for (;;) {
-      const { list, version } = await this.#list(sessionId);
+    const removed = await changeEntries(store, partitionOf.history(sessionId), [LIST], (now) => {
+      const list = listIn(now);
       const rest = list.filter(({ checkpoint_id }) => checkpoint_id !== checkpointId);
-      if (rest.length === list.length) return false;
-      const { ok } = await store.commit(partitionOf.history(sessionId), {
-        writes: [
-          { kind: 'delete', key: keyOf.checkpoint(checkpointId) },
-          { kind: 'put', key: LIST, value: rest },
-        ],
-        ifKeys: new Map([[LIST, version]]),
-      });
-      if (!ok) continue;
-      const about = { agent_id: caller.agentId, checkpoint_id: checkpointId };
-      const event = { type: 'session.checkpoint_removed', ...about };
-      await store.commit(partition, { writes: [], event });
-      return true;
-    }
+      if (rest.length === list.length) return undefined;
+      const body = { kind: 'delete', key: keyOf.checkpoint(checkpointId) } as const;
+      return { writes: [body, { kind: 'put', key: LIST, value: rest }] };
+    });
+    if (removed === undefined) return false;
+    const about = { agent_id: caller.agentId, checkpoint_id: checkpointId };
+    const event = { type: 'session.checkpoint_removed', ...about };
+    await store.commit(partition, { writes: [], event });
+    return true;
   }
 
   /** Opens a suspended session again, if asked with the context of a checkpoint. */
@@ -168,19 +161,14 @@ export class Checkpoints {
     return meta;
   }
 
-  async #list(sessionId: string): Promise<{ list: readonly Checkpoint[]; version: number }> {
-    const { store } = this.#options;
-    const entry = (await store.read(partitionOf.history(sessionId), [LIST])).entries.get(LIST);
-    return {
-      list: z.array(checkpointSchema).parse(entry?.value ?? []),
-      version: entry?.version ?? 0,
-    };
+  async #list(sessionId: string): Promise<readonly Checkpoint[]> {
+    return listIn(await this.#options.store.read(partitionOf.history(sessionId), [LIST]));
   }
 
   async #load(sessionId: string, checkpointId: string): Promise<ContextView> {
     const { store } = this.#options;
     const key = keyOf.checkpoint(checkpointId);
-    const { list } = await this.#list(sessionId);
+    const list = await this.#list(sessionId);
     const known = list.find(({ checkpoint_id }) => checkpoint_id === checkpointId);
     const body = (await store.read(partitionOf.history(sessionId), [key])).entries.get(key)?.value;
     if (known === undefined || body === undefined) {
@@ -215,4 +203,8 @@ export class Checkpoints {
     const facts = { session_id: sessionId, current_version: version, current };
     return failure('conflict/not_suspended', facts);
   }
+}
+
+function listIn({ entries }: Snapshot): readonly Checkpoint[] {
+  return z.array(checkpointSchema).parse(entries.get(LIST)?.value ?? []);
 }

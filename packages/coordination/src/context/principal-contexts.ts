@@ -9,18 +9,15 @@ import { fieldsOf } from '../feed/log-event.ts';
 import { keyOf, META, partitionOf, ROSTER } from '../partitions.ts';
 import type { ConnectedPrincipal } from '../rpc/peer.ts';
 import type { Services } from '../services.ts';
-import { SessionIndex } from '../session/session-index.ts';
-import {
-  memberSchema,
-  metaSchema,
-  parseRoster,
-  type SessionMeta,
-} from '../session/session-record.ts';
+import { membersIn, metaIn, parseRoster, type SessionMeta } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
 import { toView, valuesOf, versionsOf } from './context-operations.ts';
 
-type PrincipalContextsOptions = Pick<Services, 'store' | 'limits' | 'feeds' | 'timers' | 'mayUse'>;
+type PrincipalContextsOptions = Pick<
+  Services,
+  'store' | 'limits' | 'feeds' | 'timers' | 'mayUse' | 'sessionIndex'
+>;
 
 export interface PrincipalContext {
   readonly session: SessionMeta;
@@ -39,11 +36,9 @@ export interface ContextWatcher {
 
 export class PrincipalContexts {
   readonly #options: PrincipalContextsOptions;
-  readonly #index: SessionIndex;
 
   constructor(options: PrincipalContextsOptions) {
     this.#options = options;
-    this.#index = new SessionIndex(options.store, options.limits);
   }
 
   mayUse(principal: ConnectedPrincipal): boolean {
@@ -52,10 +47,10 @@ export class PrincipalContexts {
 
   /** Last joined first, at most so many. */
   async list(principal: ConnectedPrincipal, limit: number): Promise<readonly SessionMeta[]> {
-    const { store } = this.#options;
+    const { store, sessionIndex } = this.#options;
     const { id: principalId } = principal;
     if (!this.mayUse(principal)) return [];
-    const sessions = [...(await this.#index.ofPrincipal(principalId))].slice(0, limit);
+    const sessions = [...(await sessionIndex.ofPrincipal(principalId))].slice(0, limit);
     const found = await inBatches(sessions, async ([sessionId, agentIds]) => {
       const keys = [META, ...agentIds.map(keyOf.member)];
       const snapshot = await store.read(partitionOf.session(sessionId), keys);
@@ -134,15 +129,10 @@ interface Membership {
   readonly agentIds: ReadonlySet<string>;
 }
 
-function toMembership({ entries }: Snapshot, principalId: string): Membership | undefined {
-  const entry = entries.get(META);
-  const meta = entry && metaSchema.parse(entry.value);
+function toMembership(snapshot: Snapshot, principalId: string): Membership | undefined {
+  const meta = metaIn(snapshot);
   if (meta === undefined || meta.state === 'ended') return undefined;
-  const prefix = keyOf.member('');
-  const members = [...entries]
-    .filter(([key]) => key.startsWith(prefix))
-    .map(([, { value }]) => memberSchema.parse(value))
-    .filter(({ principal }) => principal === principalId);
+  const members = membersIn(snapshot).filter(({ principal }) => principal === principalId);
   if (members.length === 0) return undefined;
   return { meta, agentIds: new Set(members.map(({ agent_id }) => agent_id)) };
 }

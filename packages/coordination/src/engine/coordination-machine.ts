@@ -2,14 +2,13 @@
 // operations with the same times give the same state and the same answers, always, so that an
 // engine may keep it by logging operations and applying them again.
 
-import type { EventPage, Lease, Snapshot, Waiting } from '../coordination-store.ts';
-import { findDeadlock } from '../locks/wait-for-graph.ts';
+import type { Lease } from '../coordination-store.ts';
 import type { ExpiryDeadline } from './deadlines.ts';
 import { type AskedEventLimits, type EventLimits, toEventLimits } from './event-log.ts';
 import { grantWaiting, loseLease } from './leases.ts';
 import type { Place } from './lock-table.ts';
 import { type OperationName, type Operations, operations } from './operations.ts';
-import { Partition, type PartitionRecord } from './partition.ts';
+import { Partition, type PartitionReads, type PartitionRecord } from './partition.ts';
 
 export interface Applied<Result> {
   readonly result: Result;
@@ -62,31 +61,9 @@ export class CoordinationMachine {
     for (const [name, { nextDue }] of this.#partitions) if (nextDue <= now) yield name;
   }
 
-  read(name: string, now: number, keys?: readonly string[]): Snapshot {
-    return this.#partition(name).snapshot(now, keys);
-  }
-
-  events(name: string, after: number, limit: number): EventPage {
-    return this.#partition(name).events(after, limit);
-  }
-
-  leases(name: string, now: number, resource?: string): readonly Lease[] {
-    return this.#partition(name).leases(now, resource);
-  }
-
-  waiting(name: string, now: number, resource?: string): readonly Waiting[] {
-    const positions = new Map<string, number>();
-    return this.#partition(name)
-      .places(now, resource)
-      .map((place) => {
-        const position = (positions.get(place.resource) ?? 0) + 1;
-        positions.set(place.resource, position);
-        return toWaiting(place, position);
-      });
-  }
-
-  deadlock(name: string, now: number, place: Pick<Waiting, 'ticket' | 'holder'>) {
-    return findDeadlock(place, this.#partition(name).lockView(now));
+  /** A partition as it is, for reading alone; an empty one where there is none. */
+  partition(name: string): PartitionReads {
+    return this.#partitions.get(name) ?? new Partition(this.#limits);
   }
 
   /** In bytes, about; 0 for one that is not there. */
@@ -108,14 +85,6 @@ export class CoordinationMachine {
     else this.#partitions.set(name, partition);
     return isBlank;
   }
-
-  #partition(name: string): Partition {
-    return this.#partitions.get(name) ?? new Partition(this.#limits);
-  }
-}
-
-function toWaiting({ ttlMs: _, ...place }: Place, position: number): Waiting {
-  return { ...place, position };
 }
 
 /**

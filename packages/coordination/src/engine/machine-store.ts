@@ -60,19 +60,19 @@ export class MachineStore implements Store {
   }
 
   read: Store['read'] = (partition, keys) =>
-    this.#see(partition, () => this.#machine.read(partition, this.#now(), keys));
+    this.#see(partition, () => this.#machine.partition(partition).snapshot(this.#now(), keys));
 
   events: Store['events'] = (partition, after, limit) =>
-    this.#see(partition, () => this.#machine.events(partition, after, limit));
+    this.#see(partition, () => this.#machine.partition(partition).events(after, limit));
 
   leases: Store['leases'] = (partition, resource) =>
-    this.#see(partition, () => this.#machine.leases(partition, this.#now(), resource));
+    this.#see(partition, () => this.#machine.partition(partition).leases(this.#now(), resource));
 
   waiting: Store['waiting'] = (partition, resource) =>
-    this.#see(partition, () => this.#machine.waiting(partition, this.#now(), resource));
+    this.#see(partition, () => this.#machine.partition(partition).waiting(this.#now(), resource));
 
   deadlock: Store['deadlock'] = (partition, place) =>
-    this.#see(partition, () => this.#machine.deadlock(partition, this.#now(), place));
+    this.#see(partition, () => this.#machine.partition(partition).deadlock(this.#now(), place));
 
   commit: Store['commit'] = (partition, commit) => this.#apply(partition, 'commit', commit);
 

@@ -3,8 +3,8 @@
 // changes a value it gave or got changes no other caller's value.
 
 import type { Json } from '@starloom/core';
-import type { Entry, EventPage, Lease, Snapshot } from '../coordination-store.ts';
-import type { LockView } from '../locks/wait-for-graph.ts';
+import type { Entry, EventPage, Lease, Snapshot, Waiting } from '../coordination-store.ts';
+import { findDeadlock, type LockView } from '../locks/wait-for-graph.ts';
 import { type Answer, AnswerMemory } from './answer-memory.ts';
 import { Deadlines, type ExpiryDeadline } from './deadlines.ts';
 import { type EventLimits, type EventRecord, PartitionEvents } from './event-log.ts';
@@ -43,6 +43,12 @@ export interface PartitionRecord {
   readonly answers: readonly (readonly [string, Answer])[];
   readonly blankAt?: number | undefined;
 }
+
+/** What changes nothing. */
+export type PartitionReads = Pick<
+  Partition,
+  'snapshot' | 'events' | 'leases' | 'waiting' | 'deadlock'
+>;
 
 export class Partition {
   readonly locks: LockTable;
@@ -204,11 +210,24 @@ export class Partition {
     return this.locks.leases(resource).filter(({ expiresAt }) => expiresAt > now);
   }
 
-  places(now: number, resource?: string): Place[] {
+  waiting(now: number, resource?: string): Waiting[] {
+    const positions = new Map<string, number>();
+    return this.#places(now, resource).map(({ ttlMs: _, ...place }) => {
+      const position = (positions.get(place.resource) ?? 0) + 1;
+      positions.set(place.resource, position);
+      return { ...place, position };
+    });
+  }
+
+  deadlock(now: number, place: Pick<Waiting, 'ticket' | 'holder'>) {
+    return findDeadlock(place, this.#lockView(now));
+  }
+
+  #places(now: number, resource?: string): Place[] {
     return this.locks.places(resource).filter(({ until }) => until > now);
   }
 
-  lockView(now: number): LockView {
+  #lockView(now: number): LockView {
     const isHeld = ({ expiresAt }: Lease) => expiresAt > now;
     const isWaiting = ({ until }: Place) => until > now;
     return {
@@ -217,7 +236,7 @@ export class Partition {
           .leasesOf(holder)
           .some((lease) => isHeld(lease) && this.locks.places(lease.resource).length > 0),
       leases: (resource) => this.leases(now, resource),
-      places: (resource) => this.places(now, resource),
+      places: (resource) => this.#places(now, resource),
       placesOf: (holder) => this.locks.placesOf(holder).filter(isWaiting),
     };
   }

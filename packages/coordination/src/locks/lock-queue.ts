@@ -101,7 +101,7 @@ const MEMBER_CHANGES: readonly string[] = [
   'session.role_changed',
 ];
 
-async function findLease(
+export async function findLease(
   store: CoordinationStore,
   { partition, resource, ticket }: PlaceInQueue,
 ): Promise<Lease | undefined> {

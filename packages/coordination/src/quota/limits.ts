@@ -42,7 +42,7 @@ export const DEFAULT_LIMITS = {
   buffer_bytes: 50 * MIB,
   chunk_bytes: 4 * MIB,
   batch_requests: 100,
-  /** Answers to requests with an idempotency key that a gateway keeps for one principal. */
+  /** Answers to requests with an idempotency key that are kept for one principal. */
   idempotency_bytes: 128 * MIB,
   /** When the answers to a batch are more, the rest of it is not done. */
   batch_answer_bytes: 32 * MIB,

@@ -9,7 +9,8 @@ import type { CoordinationLimits } from './limits.ts';
 
 export interface MeterOptions {
   readonly limits: CoordinationLimits;
-  readonly entries: keyof CoordinationLimits;
+  /** What limits their number, their size, or both. */
+  readonly entries?: keyof CoordinationLimits;
   readonly bytes?: keyof CoordinationLimits;
   /** What a refused caller can do about it. */
   readonly fix: string;
@@ -58,12 +59,11 @@ export class Meter {
   constructor(options: MeterOptions) {
     const { limits, entries, bytes, freeShare = FREE_SHARE } = options;
     this.#options = options;
-    this.#allowed = {
-      entries: limits[entries],
-      bytes: bytes === undefined ? Number.POSITIVE_INFINITY : limits[bytes],
-    };
+    const allowed = (limit: keyof CoordinationLimits | undefined) =>
+      limit === undefined ? Number.POSITIVE_INFINITY : limits[limit];
+    this.#allowed = { entries: allowed(entries), bytes: allowed(bytes) };
     const share = (part: number): Amount => ({
-      entries: Math.floor(this.#allowed.entries * part),
+      entries: entries === undefined ? 0 : Math.floor(this.#allowed.entries * part),
       bytes: bytes === undefined ? 0 : Math.floor(this.#allowed.bytes * part),
     });
     this.#free = share(freeShare);
@@ -166,10 +166,10 @@ export class Meter {
   #refusal(held: Amount, more: Amount) {
     const { limits, entries, bytes, fix, clock } = this.#options;
     const total = sum(held, more);
-    const isTooMany = total.entries > this.#allowed.entries || bytes === undefined;
-    const limit = isTooMany ? entries : bytes;
+    const isTooLarge = total.entries <= this.#allowed.entries;
+    const limit = isTooLarge ? (bytes ?? entries) : entries;
     const details = clock && { held, retry_after_ms: RETRY_AFTER_MS };
-    return failure('quota', { limit, allowed: limits[limit], ...details, fix });
+    return failure('quota', { limit, allowed: limit && limits[limit], ...details, fix });
   }
 }
 

@@ -20,16 +20,17 @@ export type EventsReply = readonly [
   entries: readonly (readonly [id: string, fields: readonly string[]])[],
 ];
 export type ListsReply = readonly [now: string, lists: readonly string[]];
+type RefusalReply = readonly ['conflict' | 'not_a_number', number, ...string[]];
 export type CommitReply =
   | readonly ['ok', number]
   | readonly ['fenced']
   | readonly ['reused']
-  | readonly ['conflict' | 'not_a_number', number, ...string[]];
+  | RefusalReply;
 export type LockedCommitReply =
   | readonly ['ok', number, string]
   | readonly ['reused']
   | readonly ['held', string]
-  | readonly ['conflict' | 'not_a_number', number, ...string[]];
+  | RefusalReply;
 export type AcquireReply =
   | readonly ['lease', string]
   | readonly ['held', string]
@@ -56,8 +57,7 @@ export function toEventPage(reply: EventsReply, after: number, limit: number): E
 
 export function toCommitResult(reply: CommitReply): CommitResult {
   if (reply[0] === 'ok') return { ok: true, version: reply[1] };
-  if (reply[0] === 'fenced') return { ok: false, reason: 'fenced' };
-  if (reply[0] === 'reused') return { ok: false, reason: 'reused' };
+  if (reply[0] === 'fenced' || reply[0] === 'reused') return { ok: false, reason: reply[0] };
   return toRefusal(reply);
 }
 
@@ -99,8 +99,7 @@ export function toWaiting([now, lists]: ListsReply): Waiting[] {
   });
 }
 
-function toRefusal(reply: readonly ['conflict' | 'not_a_number', number, ...string[]]) {
-  const [reason, version, ...entries] = reply;
+function toRefusal([reason, version, ...entries]: RefusalReply) {
   return { ok: false, reason, current: { version, entries: toEntries(entries, 0) } } as const;
 }
 

@@ -4,11 +4,12 @@
 // done again. What is kept for that is bounded: when there is no room, a new key is refused, since
 // to forget one would be to do its request twice.
 
-import { type Json, type JsonObject, RecentMap } from '@starloom/core';
+import type { Json, JsonObject } from '@starloom/core';
 import { z } from 'zod';
 import type { Idempotency as Key } from '../coordination-store.ts';
 import { digestibleJson, jsonBytes, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
+import { Meter } from '../quota/meter.ts';
 import { failure, isRefusal } from '../reasons.ts';
 import type { Services } from '../services.ts';
 
@@ -16,7 +17,6 @@ const UNDER_WAY_MS = 60_000;
 const KEPT_MS = 600_000;
 const LONG_AGO = 0;
 const RETRY_AFTER_MS = 250;
-const REMEMBERED = 10_000;
 
 const recordSchema = z.object({
   request: z.string(),
@@ -38,11 +38,13 @@ type IdempotencyOptions = Pick<Services, 'store' | 'clock' | 'limits' | 'budgets
 
 export class IdempotentAnswers {
   readonly #options: IdempotencyOptions;
-  /** What this process keeps for each principal. */
-  readonly #kept = new RecentMap<KeptBytes>(REMEMBERED);
+  readonly #meter: Meter;
 
   constructor(options: IdempotencyOptions) {
+    const { limits, clock } = options;
     this.#options = options;
+    const fix = 'wait, since answers are kept for ten minutes, or send it without a key';
+    this.#meter = new Meter({ limits, clock, bytes: 'idempotency_bytes', fix });
   }
 
   async once(keyed: KeyedRequest, work: () => Promise<Json>): Promise<Json> {
@@ -50,9 +52,11 @@ export class IdempotentAnswers {
     const { principalId, key, request } = keyed;
     const partition = partitionOf.idempotency(principalId);
     const since = clock.now();
-    if (this.#isFull(principalId)) {
+    try {
+      await this.#reserve(principalId, key.length + request.length);
+    } catch (error) {
       const first = (await store.read(partition, [key])).entries.get(key)?.value;
-      if (first === undefined) throw this.#noRoom();
+      if (first === undefined) throw error;
       return earlier(first, request, since);
     }
     const claimed = await store.commit(partition, {
@@ -66,7 +70,7 @@ export class IdempotentAnswers {
     const finish = async (record: JsonObject) => {
       await store.commit(partition, { writes: [keep(key, record)] });
       const bytes = key.length + jsonBytes(record);
-      this.#keptOf(principalId).add(bytes, clock.now());
+      this.#meter.note(principalId, { entries: 0, bytes });
       this.#options.budgets.note(principalId, bytes);
     };
     const answer = await work().catch(async (error: unknown) => {
@@ -78,23 +82,13 @@ export class IdempotentAnswers {
     return answer;
   }
 
-  #isFull(principalId: string): boolean {
-    const { clock, limits } = this.#options;
-    return this.#keptOf(principalId).total(clock.now()) >= limits.idempotency_bytes;
-  }
-
-  #keptOf(principalId: string): KeptBytes {
-    const known = this.#kept.get(principalId);
-    if (known) return known;
-    const kept = new KeptBytes(KEPT_MS);
-    this.#kept.set(principalId, kept);
-    return kept;
-  }
-
-  #noRoom() {
-    const fix = 'wait, since answers are kept for ten minutes, or send it without a key';
-    const { idempotency_bytes: allowed } = this.#options.limits;
-    return failure('quota', { limit: 'idempotency_bytes', allowed, fix });
+  #reserve(name: string, bytes: number): Promise<void> | undefined {
+    const { store } = this.#options;
+    const measure = async () => {
+      const kept = await store.size([partitionOf.idempotency(name)]);
+      return { now: { entries: 0, bytes: kept } };
+    };
+    return this.#meter.reserve({ name, more: { entries: 0, bytes }, measure });
   }
 }
 
@@ -117,39 +111,4 @@ function earlier(first: Json, request: string, now: number): Json {
 
 function underWay() {
   return failure('in_progress', { retry_after_ms: RETRY_AFTER_MS });
-}
-
-const PARTS = 10;
-
-/**
- * How many bytes were kept lately, all for the same time. Counted by parts of that time, so that it
- * takes no more room for many than for few; what was kept counts for up to one part longer.
- */
-export class KeptBytes {
-  readonly #partMs: number;
-  /** By number of the part, oldest first. */
-  readonly #parts = new Map<number, number>();
-
-  constructor(keptMs: number) {
-    this.#partMs = keptMs / PARTS;
-  }
-
-  add(bytes: number, now: number): void {
-    const part = this.#partAt(now);
-    this.#parts.set(part, (this.#parts.get(part) ?? 0) + bytes);
-  }
-
-  total(now: number): number {
-    const oldest = this.#partAt(now) - PARTS;
-    let total = 0;
-    for (const [part, bytes] of this.#parts) {
-      if (part < oldest) this.#parts.delete(part);
-      else total += bytes;
-    }
-    return total;
-  }
-
-  #partAt(now: number): number {
-    return Math.floor(now / this.#partMs);
-  }
 }

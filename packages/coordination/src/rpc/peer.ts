@@ -105,7 +105,7 @@ export class Peer {
     this.#remember(agentId, epoch);
     if (!this.canPush) return;
     const holder = toHolder(agentId, epoch);
-    const sessionIds = await this.#services.sessions.of(agentId);
+    const sessionIds = await this.#services.sessionIndex.of(agentId);
     await inBatches(sessionIds, async (sessionId) => await this.feeds.attach(sessionId, holder));
   }
 

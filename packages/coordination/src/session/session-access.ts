@@ -11,8 +11,8 @@ import type { SessionTimers } from './session-end.ts';
 import {
   isRoleEnough,
   type Member,
-  memberSchema,
-  metaSchema,
+  memberIn,
+  metaIn,
   type Role,
   type SessionMeta,
 } from './session-record.ts';
@@ -104,22 +104,17 @@ export function isOutdated({ guard }: Access, current: Snapshot): boolean {
 }
 
 function toAccess(snapshot: Snapshot, caller: Caller, sessionId: string): Access | undefined {
-  const [metaKey, memberKey] = accessKeys(caller);
-  const meta = snapshot.entries.get(metaKey);
-  const entry = snapshot.entries.get(memberKey);
-  if (meta === undefined || entry === undefined) return undefined;
-  const member = memberSchema.parse(entry.value);
+  const meta = metaIn(snapshot);
+  const member = memberIn(snapshot, caller.agentId);
+  if (meta === undefined || member === undefined) return undefined;
   return {
     sessionId,
     partition: partitionOf.session(sessionId),
     caller,
-    meta: metaSchema.parse(meta.value),
+    meta,
     member,
     holder: toHolder(member.agent_id, member.epoch),
-    guard: new Map([
-      [metaKey, meta.version],
-      [memberKey, entry.version],
-    ]),
+    guard: new Map(accessKeys(caller).map((key) => [key, snapshot.entries.get(key)?.version ?? 0])),
   };
 }
 

@@ -6,14 +6,14 @@ import { type Clock, type Json, RecentMap } from '@starloom/core';
 import { sessionCacheScope } from '../cache/cache-index.ts';
 import type { CoordinationStore } from '../coordination-store.ts';
 import { fieldsOf } from '../feed/log-event.ts';
-import { freeAll } from '../locks/free-locks.ts';
-import { keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
+import { freeLocks } from '../locks/free-locks.ts';
+import { idsIn, keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
 import type { Services } from '../services.ts';
+import { changeEntries } from '../support/change-entries.ts';
 import { inBatches } from '../support/in-batches.ts';
-import { SessionIndex } from './session-index.ts';
-import { metaSchema, readMembers, type SessionMeta } from './session-record.ts';
+import { metaIn, readMembers, type SessionMeta } from './session-record.ts';
 
-type SessionEndOptions = Pick<Services, 'store' | 'timers' | 'limits' | 'budgets'>;
+type SessionEndOptions = Pick<Services, 'store' | 'timers' | 'limits' | 'budgets' | 'sessionIndex'>;
 
 const TURN_MS = 60_000;
 
@@ -22,28 +22,19 @@ export type EndReason = 'ended' | 'empty' | 'expired';
 export class SessionEnd {
   readonly #options: SessionEndOptions;
   readonly #store: CoordinationStore;
-  readonly #index: SessionIndex;
 
   constructor(options: SessionEndOptions) {
-    const { store, limits } = options;
     this.#options = options;
-    this.#store = store;
-    this.#index = new SessionIndex(store, limits);
+    this.#store = options.store;
   }
 
   async end(sessionId: string, reason: EndReason, agentId: string | null): Promise<void> {
     const partition = partitionOf.session(sessionId);
-    for (;;) {
-      const { entries } = await this.#store.read(partition, [META]);
-      const entry = entries.get(META);
-      if (entry === undefined) return;
-      const meta = metaSchema.parse(entry.value);
-      if (meta.state === 'ended') break;
-      const commit = ending(meta, reason, agentId);
-      const ifKeys = new Map([[META, entry.version]]);
-      const { ok } = await this.#store.commit(partition, { ...commit, ifKeys });
-      if (ok) break;
-    }
+    const ended = await changeEntries(this.#store, partition, [META], (current) => {
+      const meta = metaIn(current);
+      return meta && meta.state !== 'ended' ? ending(meta, reason, agentId) : undefined;
+    });
+    if (!ended && (await this.#meta(sessionId)) === undefined) return;
     await this.#free(sessionId, 'end');
     await this.#options.timers.start(sessionId, this.#options.limits.ended_session_ms);
   }
@@ -51,10 +42,8 @@ export class SessionEnd {
   /** Ends every session that a principal made; how many. In sessions of others it stays a member. */
   async endOwned(principalId: string): Promise<number> {
     let ended = 0;
-    for (const sessionId of (await this.#index.ofPrincipal(principalId)).keys()) {
-      const { entries } = await this.#store.read(partitionOf.session(sessionId), [META]);
-      const entry = entries.get(META);
-      const meta = entry && metaSchema.parse(entry.value);
+    for (const sessionId of (await this.#options.sessionIndex.ofPrincipal(principalId)).keys()) {
+      const meta = await this.#meta(sessionId);
       if (meta?.principal !== principalId || meta.state === 'ended') continue;
       await this.end(sessionId, 'ended', null);
       ended += 1;
@@ -65,10 +54,9 @@ export class SessionEnd {
   /** Ends a session without members if it is still as it was at `version`; whether it did. */
   async endEmpty(sessionId: string, version: number): Promise<boolean> {
     const partition = partitionOf.session(sessionId);
-    const { entries } = await this.#store.read(partition, [META]);
-    const entry = entries.get(META);
-    if (entry === undefined) return false;
-    const commit = ending(metaSchema.parse(entry.value), 'empty', null);
+    const meta = await this.#meta(sessionId);
+    if (meta === undefined) return false;
+    const commit = ending(meta, 'empty', null);
     const { ok } = await this.#store.commit(partition, { ...commit, ifVersion: version });
     if (ok) await this.end(sessionId, 'empty', null);
     return ok;
@@ -90,25 +78,27 @@ export class SessionEnd {
   async #endOrForget(sessionId: string): Promise<void> {
     const timer = keyOf.sessionTimer(sessionId);
     if ((await this.#store.read(SESSIONS, [timer])).entries.has(timer)) return;
-    const partition = partitionOf.session(sessionId);
-    const entry = (await this.#store.read(partition, [META])).entries.get(META);
-    const meta = entry && metaSchema.parse(entry.value);
+    const meta = await this.#meta(sessionId);
     const state = meta?.state;
     if (state === 'suspended') return;
     if (state === 'active') return await this.end(sessionId, 'expired', null);
     if (state === 'ended') await this.#free(sessionId, 'remove');
-    await this.#store.drop(partition);
+    await this.#store.drop(partitionOf.session(sessionId));
     await this.#options.timers.forget(sessionId);
     if (meta) await this.#options.budgets.removeSession(meta.principal, sessionId);
+  }
+
+  async #meta(sessionId: string): Promise<SessionMeta | undefined> {
+    return metaIn(await this.#store.read(partitionOf.session(sessionId), [META]));
   }
 
   /** Its members find it as ended, or not at all any more. */
   async #free(sessionId: string, inIndex: 'end' | 'remove'): Promise<void> {
     const partition = partitionOf.session(sessionId);
-    await freeAll(this.#store, partition);
+    await freeLocks(this.#store, partition, 'lost');
     const members = await readMembers(this.#store, partition);
     await inBatches(members, ({ agent_id: agentId, principal: principalId }) =>
-      this.#index[inIndex]({ agentId, principalId }, sessionId),
+      this.#options.sessionIndex[inIndex]({ agentId, principalId }, sessionId),
     );
     const scope = sessionCacheScope(sessionId);
     await Promise.all([
@@ -188,12 +178,10 @@ export class SessionTimers {
 
   /** Sessions whose time is over or stands still. */
   async overdue(): Promise<readonly string[]> {
-    const { entries } = await this.#store.read(SESSIONS);
-    const prefix = keyOf.openSession('');
-    return [...entries.keys()]
-      .filter((key) => key.startsWith(prefix))
-      .map((key) => key.slice(prefix.length))
-      .filter((sessionId) => !entries.has(keyOf.sessionTimer(sessionId)));
+    const snapshot = await this.#store.read(SESSIONS);
+    return idsIn(snapshot, keyOf.openSession('')).filter(
+      (sessionId) => !snapshot.entries.has(keyOf.sessionTimer(sessionId)),
+    );
   }
 }
 

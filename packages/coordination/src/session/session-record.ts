@@ -2,9 +2,9 @@
 
 import type { Json } from '@starloom/core';
 import { z } from 'zod';
-import type { CoordinationStore } from '../coordination-store.ts';
+import type { CoordinationStore, Snapshot } from '../coordination-store.ts';
 import { jsonObjectSchema } from '../json/json.ts';
-import { keyOf, partitionOf, ROSTER } from '../partitions.ts';
+import { keyOf, META, partitionOf, ROSTER } from '../partitions.ts';
 
 export const ROLES = ['reader', 'writer', 'owner'] as const;
 export const roleSchema = z.enum(ROLES).meta({ title: 'Role' });
@@ -49,6 +49,25 @@ export const memberSchema = z.object({
   last_seen: z.number().nullable(),
 });
 export type Member = z.infer<typeof memberSchema>;
+
+/** The session, as a snapshot of its partition has it. */
+export function metaIn({ entries }: Snapshot): SessionMeta | undefined {
+  const entry = entries.get(META);
+  return entry && metaSchema.parse(entry.value);
+}
+
+export function memberIn({ entries }: Snapshot, agentId: string): Member | undefined {
+  const entry = entries.get(keyOf.member(agentId));
+  return entry && memberSchema.parse(entry.value);
+}
+
+const MEMBER_PREFIX = keyOf.member('');
+
+export function membersIn({ entries }: Snapshot): readonly Member[] {
+  return [...entries]
+    .filter(([key]) => key.startsWith(MEMBER_PREFIX))
+    .map(([, { value }]) => memberSchema.parse(value));
+}
 
 const rosterSchema = z.array(z.string());
 
@@ -101,8 +120,7 @@ export async function readMembers(
   const { entries } = await store.read(partition, [ROSTER]);
   const keys = parseRoster(entries.get(ROSTER)?.value).map(keyOf.member);
   if (keys.length === 0) return [];
-  const snapshot = await store.read(partition, keys);
-  return [...snapshot.entries.values()].map(({ value }) => memberSchema.parse(value));
+  return membersIn(await store.read(partition, keys));
 }
 
 /** Those of the agents that are members of the session. */

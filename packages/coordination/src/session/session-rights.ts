@@ -2,15 +2,16 @@
 
 import type { Json } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
-import { freeAll } from '../locks/free-locks.ts';
+import { freeLocks } from '../locks/free-locks.ts';
 import { keyOf, META } from '../partitions.ts';
 import { assertCount } from '../quota/limits.ts';
 import type { Services } from '../services.ts';
+import { changeEntries } from '../support/change-entries.ts';
 import type { Access } from './session-access.ts';
 import {
   type Member,
-  memberSchema,
-  metaSchema,
+  memberIn,
+  metaIn,
   ownRole,
   type Role,
   readMembers,
@@ -46,7 +47,7 @@ export class SessionRights {
       ...meta,
       state: 'suspended',
     }));
-    await freeAll(store, change.partition);
+    await freeLocks(store, change.partition, 'lost');
     await timers.stop(sessionId);
     return change.after;
   }
@@ -126,25 +127,16 @@ export class SessionRights {
     agentId: string,
     decide: (member: Member, meta: SessionMeta) => Role | undefined,
   ): Promise<void> {
-    const { store } = this.#options;
     const key = keyOf.member(agentId);
-    for (;;) {
-      const { entries } = await store.read(partition, [META, key]);
-      const [meta, entry] = [entries.get(META), entries.get(key)];
-      if (meta === undefined || entry === undefined) return;
-      const member = memberSchema.parse(entry.value);
-      const role = decide(member, metaSchema.parse(meta.value));
-      if (role === undefined || role === member.role) return;
-      const { ok } = await store.commit(partition, {
+    await changeEntries(this.#options.store, partition, [META, key], (current) => {
+      const [meta, member] = [metaIn(current), memberIn(current, agentId)];
+      const role = meta && member && decide(member, meta);
+      if (role === undefined || role === member?.role) return undefined;
+      return {
         writes: [{ kind: 'put', key, value: { ...member, role } }],
         event: { type: 'session.role_changed', agent_id: agentId, role },
-        ifKeys: new Map([
-          [META, meta.version],
-          [key, entry.version],
-        ]),
-      });
-      if (ok) return;
-    }
+      };
+    });
   }
 }
 

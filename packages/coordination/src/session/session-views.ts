@@ -11,11 +11,10 @@ import {
 import { toView, valuesOf, versionsOf } from '../context/context-operations.ts';
 import type { Snapshot } from '../coordination-store.ts';
 import type { Following } from '../feed/event-feed.ts';
-import { keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
+import { idsIn, keyOf, partitionOf, SESSIONS } from '../partitions.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
-import { SessionIndex } from './session-index.ts';
-import { type Member, memberSchema, metaSchema, type SessionMeta } from './session-record.ts';
+import { type Member, membersIn, metaIn, type SessionMeta } from './session-record.ts';
 
 export interface SessionView {
   readonly session: SessionMeta;
@@ -43,28 +42,23 @@ export interface ContextChange {
   readonly event: ContextEvent;
 }
 
-type SessionViewsOptions = Pick<Services, 'store' | 'limits' | 'feeds'>;
+type SessionViewsOptions = Pick<Services, 'store' | 'limits' | 'feeds' | 'sessionIndex'>;
 
 /** Events that are read at once, from the end of a log to its beginning. */
 const WINDOW = 500;
 
 export class SessionViews {
   readonly #options: SessionViewsOptions;
-  readonly #index: SessionIndex;
 
   constructor(options: SessionViewsOptions) {
     this.#options = options;
-    this.#index = new SessionIndex(options.store, options.limits);
   }
 
   /** Ids of sessions that have not ended. */
   async ids(principalId: string | undefined): Promise<readonly string[]> {
-    if (principalId !== undefined) return [...(await this.#index.ofPrincipal(principalId)).keys()];
-    const prefix = keyOf.openSession('');
-    const { entries } = await this.#options.store.read(SESSIONS);
-    return [...entries.keys()]
-      .filter((key) => key.startsWith(prefix))
-      .map((key) => key.slice(prefix.length));
+    const { store, sessionIndex } = this.#options;
+    if (principalId !== undefined) return [...(await sessionIndex.ofPrincipal(principalId)).keys()];
+    return idsIn(await store.read(SESSIONS), keyOf.openSession(''));
   }
 
   /** Newest first, at most so many. */
@@ -143,16 +137,8 @@ export class SessionViews {
 }
 
 function visibleTo(snapshot: Snapshot, principalId: string | undefined): SessionMeta | undefined {
-  const entry = snapshot.entries.get(META);
-  const meta = entry && metaSchema.parse(entry.value);
+  const meta = metaIn(snapshot);
   if (!meta || meta.state === 'ended') return undefined;
   const isOwn = (member: Member) => member.principal === principalId;
   return principalId === undefined || membersIn(snapshot).some(isOwn) ? meta : undefined;
-}
-
-function membersIn({ entries }: Snapshot): readonly Member[] {
-  const prefix = keyOf.member('');
-  return [...entries]
-    .filter(([key]) => key.startsWith(prefix))
-    .map(([, { value }]) => memberSchema.parse(value));
 }

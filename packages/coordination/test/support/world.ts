@@ -12,7 +12,7 @@ import {
   type RpcError,
   type RpcPeer,
 } from '../../src/index.ts';
-import { MemoryCoordinationStore } from '../../src/testing/index.ts';
+import { MemoryCoordinationStore } from '../../src/testing.ts';
 
 type Params<Name extends MethodName> = z.input<(typeof METHODS)[Name]['params']>;
 type Result<Name extends MethodName> = z.output<(typeof METHODS)[Name]['result']>;

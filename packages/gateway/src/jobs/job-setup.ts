@@ -17,16 +17,19 @@ export function jobRulesOf({ jobs }: GatewayConfig, engine: JobEngine) {
 }
 
 const MAX_TASKS = 1_000;
-const MAX_LENGTH = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Tasks of a gateway without jobs: as long as the process lives, the oldest that are over go first. */
 export function createBoundedJobs(
   clock: Clock,
-  { mostTasks = MAX_TASKS, mostLength = MAX_LENGTH } = {},
+  { mostTasks = MAX_TASKS, mostBytes = MAX_BYTES } = {},
 ): JobEngine {
   const tables = new MemoryJobTables();
   const engine = createMemoryJobEngine(clock, tables);
-  const isFull = () => tables.size >= mostTasks || tables.length >= mostLength;
+  const isFull = () => {
+    const { jobs, bytes } = tables.total();
+    return jobs >= mostTasks || bytes >= mostBytes;
+  };
   const create: JobEngine['create'] = engine.create.bind(engine);
   return Object.assign(engine, {
     create: async (job: Parameters<JobEngine['create']>[0]) => {

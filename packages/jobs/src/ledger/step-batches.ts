@@ -1,7 +1,7 @@
-// Group commit: while one batch is on its way to the disk, all that comes in waits for the next, so
-// that any number of steps share one sync.
+// The methods of a ledger as steps of batches: any number of steps share one transaction.
 
 import { type ErrorPayload, FabricError } from '@starloom/core';
+import { GroupBatches } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import type { JobLedger } from './job-ledger.ts';
 import type { JobSteps } from './job-steps.ts';
@@ -19,25 +19,15 @@ export type Problem = ErrorPayload['error'];
 
 export type LedgerReply = { readonly value: unknown } | { readonly problem: Problem };
 
-/** One reply per step, in order. */
-export type RunSteps = (steps: readonly LedgerStep[]) => Promise<readonly LedgerReply[]>;
-
 const MAX_STEPS = 1024;
 /** Above this, new jobs are refused until the disk has caught up. */
 const MAX_WAITING = 50_000;
 
-interface Waiting extends LedgerStep {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
-
 export class StepBatches {
-  readonly #run: RunSteps;
-  readonly #waiting: Waiting[] = [];
-  #draining: Promise<void> | undefined;
+  readonly #batches: GroupBatches<LedgerStep, LedgerReply>;
 
-  constructor(run: RunSteps) {
-    this.#run = run;
+  constructor(run: (steps: readonly LedgerStep[]) => Promise<readonly LedgerReply[]>) {
+    this.#batches = new GroupBatches(MAX_STEPS, run);
   }
 
   /** By the methods of a ledger; those of `others` are not part of a batch. */
@@ -48,38 +38,17 @@ export class StepBatches {
     });
   }
 
-  step(method: LedgerStep['method'], args: readonly unknown[]): Promise<unknown> {
-    if (method === 'create' && this.#waiting.length >= MAX_WAITING) {
-      return Promise.reject(failure('engine_busy'));
-    }
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ method, args, resolve, reject });
-      this.#draining ??= this.#drain();
-    });
+  async step(method: LedgerStep['method'], args: readonly unknown[]): Promise<unknown> {
+    if (method === 'create' && this.#batches.waiting >= MAX_WAITING) throw failure('engine_busy');
+    const reply: LedgerReply | undefined = await this.#batches.add({ method, args });
+    if (reply === undefined) throw new FabricError('INTERNAL', 'A step of a job has no reply');
+    if ('problem' in reply) throw fromProblem(reply.problem);
+    return reply.value;
   }
 
   /** Resolves when no step is under way. */
-  async idle(): Promise<void> {
-    while (this.#draining !== undefined) await this.#draining;
-  }
-
-  async #drain(): Promise<void> {
-    // By then everything that comes in with this turn of the event loop is in the batch.
-    await new Promise((resolve) => setImmediate(resolve));
-    let settle = () => {};
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MAX_STEPS);
-      const running = this.#run(batch.map(({ method, args }) => ({ method, args })));
-      settle();
-      settle = await running.then(
-        (replies) => () => settleAll(batch, replies),
-        (error: unknown) => () => {
-          for (const { reject } of batch) reject(error);
-        },
-      );
-    }
-    this.#draining = undefined;
-    settle();
+  idle(): Promise<void> {
+    return this.#batches.idle();
   }
 }
 
@@ -100,13 +69,4 @@ export function toProblem({ code, message, details }: FabricError): Problem {
 
 export function fromProblem({ code, message, details }: Problem): FabricError {
   return new FabricError(code, message, { details });
-}
-
-function settleAll(batch: readonly Waiting[], replies: readonly LedgerReply[]): void {
-  for (const [index, { resolve, reject }] of batch.entries()) {
-    const reply = replies[index];
-    if (reply === undefined) reject(new FabricError('INTERNAL', 'A step of a job has no reply'));
-    else if ('problem' in reply) reject(fromProblem(reply.problem));
-    else resolve(reply.value);
-  }
 }

@@ -9,6 +9,7 @@ import {
   createPrivateFiles,
   diskFull,
   diskRoom,
+  type FileService,
   logPages,
   releaseReserve,
   sqliteReason,
@@ -18,6 +19,7 @@ import type { LedgerNewJob } from '../ledger/job-steps.ts';
 import {
   type LedgerReply,
   type LedgerStep,
+  type Problem,
   runStep,
   toProblem,
   WRITE_PROBE,
@@ -185,3 +187,37 @@ export function toEngineError(error: unknown): FabricError {
   const cause = error instanceof Error ? error.message : String(error);
   return failure(reason ?? 'engine_unavailable', { cause });
 }
+
+export type ThreadReply =
+  /** With a problem: the disk is full, and the file is opened as soon as it can be. */
+  | { readonly kind: 'opened'; readonly problem?: Problem }
+  | { readonly kind: 'failed'; readonly problem: Problem }
+  | { readonly kind: 'done'; readonly replies: readonly LedgerReply[] };
+
+/** Serves a ledger file in the thread of files. */
+export const service: FileService<readonly LedgerStep[], ThreadReply> = {
+  open(path, reply) {
+    let file: LedgerFile | undefined;
+    let problem: Problem | undefined;
+    const open = () => {
+      try {
+        file = new LedgerFile(path);
+      } catch (error) {
+        problem = toProblem(toEngineError(error));
+      }
+    };
+    open();
+    const isGone = problem !== undefined && problem.details.reason !== 'disk_full';
+    if (problem && isGone) reply({ kind: 'failed', problem });
+    else reply({ kind: 'opened', ...(problem && { problem }) });
+    return {
+      take(steps) {
+        // A disk that was full may have room by now.
+        if (!file) open();
+        const refused = problem ? steps.map(() => ({ problem: problem as Problem })) : [];
+        reply({ kind: 'done', replies: file?.run(steps) ?? refused });
+      },
+      close: () => file?.close(),
+    };
+  },
+};

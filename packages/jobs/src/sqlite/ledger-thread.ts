@@ -11,7 +11,7 @@ import {
   WRITE_PROBE,
 } from '../ledger/step-batches.ts';
 import { failure } from '../reasons.ts';
-import type { ThreadReply } from './ledger-worker.ts';
+import type { ThreadReply } from './ledger-file.ts';
 
 export class LedgerThread {
   readonly #file: ThreadedFile<readonly LedgerStep[], ThreadReply>;
@@ -26,7 +26,7 @@ export class LedgerThread {
   problem: FabricError | undefined;
 
   private constructor(path: string) {
-    const module = new URL(`./ledger-worker${extname(import.meta.url)}`, import.meta.url);
+    const module = new URL(`./ledger-file${extname(import.meta.url)}`, import.meta.url);
     this.#file = new ThreadedFile({
       module,
       path,

@@ -2,7 +2,14 @@
 // is one.
 
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
-import { isFinal, type Job, type JobState, normalName, type QueuePurpose } from '@starloom/core';
+import {
+  isFinal,
+  type Job,
+  type JobQuota,
+  type JobState,
+  normalName,
+  type QueuePurpose,
+} from '@starloom/core';
 import {
   AgentTurns,
   type JobTables,
@@ -206,6 +213,13 @@ export class SqliteJobTables implements JobTables {
   usage(principalId: string) {
     const row = this.#get('SELECT jobs, bytes FROM usage WHERE principal = ?', principalId);
     return { jobs: Number(row?.jobs ?? 0), bytes: Number(row?.bytes ?? 0) };
+  }
+
+  /** What the jobs of all principals take, those that are over too. */
+  total(): JobQuota {
+    const row = this.#get(`SELECT (SELECT coalesce(sum(jobs), 0) FROM counter) AS jobs,
+      (SELECT coalesce(sum(bytes), 0) FROM usage) AS bytes`);
+    return { jobs: Number(row?.jobs), bytes: Number(row?.bytes) };
   }
 
   counts(): Readonly<Record<JobState, number>> {

@@ -11,7 +11,7 @@ import {
   type Registration,
   staleEpoch,
 } from '@starloom/core';
-import { Batches } from './batches.ts';
+import { GroupBatches } from '@starloom/wire';
 import type { Operation, Outcome } from './operations.ts';
 import type { RegistryStore, Written } from './store.ts';
 
@@ -34,8 +34,8 @@ interface Renewal {
 
 export class PostgresRegistrar implements Registrar {
   readonly #options: PostgresRegistrarOptions;
-  readonly #writes = new Batches<Operation, Outcome>(MAX_BATCH, (batch) => this.#write(batch));
-  readonly #renewals = new Batches<Renewal, number | undefined>(MAX_BATCH, (batch) =>
+  readonly #writes = new GroupBatches<Operation, Outcome>(MAX_BATCH, (batch) => this.#write(batch));
+  readonly #renewals = new GroupBatches<Renewal, number | undefined>(MAX_BATCH, (batch) =>
     this.#renew(batch),
   );
 

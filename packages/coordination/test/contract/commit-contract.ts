@@ -1,6 +1,6 @@
 import type { Json } from '@starloom/core';
 import { expect, it } from 'vitest';
-import type { Commit, CoordinationStore } from '../../coordination-store.ts';
+import type { Commit, CoordinationStore } from '../../src/coordination-store.ts';
 import type { StoreScenario } from './scenario.ts';
 
 export function commitContract(scenario: () => StoreScenario): void {

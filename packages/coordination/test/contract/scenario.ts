@@ -6,7 +6,7 @@ import type {
   Lease,
   LeaseRequest,
   StoredEvent,
-} from '../../coordination-store.ts';
+} from '../../src/coordination-store.ts';
 
 export interface CoordinationStoreSubject {
   /** Empty at first. */
