@@ -43,7 +43,6 @@ import { HelperTeam } from './delegate/helper-team.ts';
 import { AgentGuard } from './guard.ts';
 import type { McpServers } from './mcp/client/server-tool-source.ts';
 import { isListed } from './mcp/client/to-tool.ts';
-import { peerSource } from './peers/peer-tools.ts';
 import type { Peers } from './peers/peers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { inWords } from './providers/in-words.ts';
@@ -137,7 +136,7 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
   const own = [
     fixedSource(options.tools ?? []),
     ...plugins.sources,
-    ...(peers ? [peerSource(peers)] : []),
+    ...(peers ? [peers.toSource()] : []),
   ];
   for (const source of servers ? [...own, servers] : own) {
     registry.add(pinTools(source, trust.pins, log));
@@ -171,7 +170,7 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
     ...{ helpers: agent.helpers, team, guard, clock },
     peers: peers?.named ?? new Map(),
     gateway: gateway
-      ? (name, task) => gateway.peer(name, task)
+      ? (name, tools) => gateway.peer(name, tools)
       : toml.a2a.directory && peers && ((name) => peers.get(name)),
   });
   if (delegate) registry.add(fixedSource([delegate]));

@@ -2,6 +2,8 @@
 // data of another party: the caller labels it untrusted and never follows it.
 
 import type { Attachment, EventBody, FabricError, Fields, Hop, Trace } from '@starloom/core';
+import type { ToolContext } from '@starloom/sdk';
+import { failure } from '../reasons.ts';
 
 export interface Peer {
   /** Of `agent.toml`, or its agent id at the gateway. */
@@ -80,4 +82,35 @@ export interface PeerArtifact {
   /** Bytes, base64. */
   readonly data?: string | undefined;
   readonly uri?: string | undefined;
+}
+
+/** How a tool gives a task to a peer, within what its call may use. */
+export function toDelegateOptions(context: ToolContext, budget: Budget): DelegateOptions {
+  const { signal, trace, hop, mandate, progress } = context;
+  return {
+    ...{ signal, mandate, budget },
+    trace: { ...trace, parent_span_id: null },
+    hop: { depth: hop.depth, chain: [...hop.chain] },
+    deadlineMs: budget.seconds === undefined ? undefined : budget.seconds * 1_000,
+    onEvent: ({ type, data }) => {
+      if (type === 'progress') progress(data.message ?? '', data.percent);
+    },
+  };
+}
+
+/** What a tool returns of the answer of a peer. Throws when there is none, also when the peer asks. */
+export function toPeerOutput(outcome: PeerOutcome): { output: string; usage?: Fields } {
+  if (outcome.status === 'failed') throw outcome.error;
+  if (outcome.status === 'asking') {
+    const { peer: to, question, task } = outcome;
+    const fix = task && `answer it by peers:resume with the task "${task}"`;
+    throw failure('helper_asks', { to, question, fix });
+  }
+  const { text, data, artifacts, usage } = outcome;
+  const more = data === undefined ? [] : [JSON.stringify(data, null, 2)];
+  const files = artifacts.map(
+    ({ name, mediaType, text: words, uri }) => `[${name} (${mediaType})]\n${words ?? uri ?? ''}`,
+  );
+  const output = [text, ...more, ...files].filter((part) => part !== '').join('\n\n');
+  return { output, ...(usage && { usage }) };
 }
