@@ -2,7 +2,7 @@ import type { AgentMcpFace } from './server/mcp-face.ts';
 import type { HttpFace, McpHttpOptions } from './server/serve-http.ts';
 
 export { McpApprovals } from './server/mcp-approvals.ts';
-export { AgentMcpFace, type ListKind, type McpFaceOptions } from './server/mcp-face.ts';
+export { AgentMcpFace, type McpFaceOptions } from './server/mcp-face.ts';
 export type { HttpFace, McpHttpOptions } from './server/serve-http.ts';
 export { type StdioFace, serveMcpStdio } from './server/serve-stdio.ts';
 

@@ -12,9 +12,10 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
 import { isLoopback } from '@starloom/core';
 import type { Authenticator } from '@starloom/identity';
+import { notifySubscribers } from '@starloom/mcp-client/server';
 import { createBrowserGuard, sendRefusal, settlesWithin } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
-import { createServer, notifySubscribers } from './create-server.ts';
+import { createServer } from './create-server.ts';
 import type { AgentMcpFace } from './mcp-face.ts';
 
 export interface McpHttpOptions {

@@ -1,35 +1,18 @@
-// Outcomes of the agent as MCP results, by the contract of capability tools: content as it is, ours in
-// `_meta` alone; a failure is the one payload, as text and in `_meta`.
+// Outcomes and events of the agent in the words of MCP, by the contract of capability tools: content as it is,
+// ours in `_meta` alone.
 
 import type { CallToolResult, ContentBlock, ServerContext } from '@modelcontextprotocol/server';
-import {
-  ERROR_META_KEY,
-  type EventBody,
-  EventStamper,
-  type FabricError,
-  systemClock,
-  type Trace,
-} from '@starloom/core';
+import { type EventBody, EventStamper, systemClock, type Trace } from '@starloom/core';
+import { META_CALL, RisingProgress, toProgress } from '@starloom/mcp-client/server';
 import type { ContentSegment } from '@starloom/sdk';
 import type { AgentEvent } from '../../core/event-bus.ts';
 import { parseMedia } from '../../core/media.ts';
-
-const CALL_KEY = 'io.starloom/call';
 
 export function toResult(
   segments: readonly ContentSegment[],
   call: { readonly agent_id: string; readonly trace: Trace; readonly [key: string]: unknown },
 ): CallToolResult {
-  return { content: segments.flatMap(toBlocks), _meta: { [CALL_KEY]: call } };
-}
-
-export function toErrorResult(error: FabricError, trace: Trace): CallToolResult {
-  const payload = error.toPayload(trace);
-  return {
-    isError: true,
-    content: [{ type: 'text', text: JSON.stringify(payload) }],
-    _meta: { [ERROR_META_KEY]: payload },
-  };
+  return { content: segments.flatMap(toBlocks), _meta: { [META_CALL]: call } };
 }
 
 /** What the agent thought, and which tools it used, is not part of its answer. */
@@ -65,8 +48,6 @@ function toMedia(
   return { type: 'resource', resource: { uri, blob: media.base64, mimeType } };
 }
 
-const EVENT_KEY = 'io.starloom/event';
-
 /**
  * Tells the client what happens while it waits, if it asked for that: the answer as it comes, and how
  * far a tool is. Which tools an agent uses to find its answer stays its own affair.
@@ -79,18 +60,12 @@ export function progressOf(
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
   const stamper = new EventStamper(trace, systemClock.now);
+  const rising = new RisingProgress();
   return (event) => {
     const body = toBody(event);
     if (!body) return;
-    const stamped = stamper.stamp(body, agentId);
-    const message = messageOf(body);
-    const params = {
-      progressToken,
-      progress: stamped.seq,
-      ...(message !== undefined && { message }),
-      _meta: { [EVENT_KEY]: stamped },
-    };
-    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+    const notification = toProgress(stamper.stamp(body, agentId), progressToken, rising);
+    mcpReq.notify(notification).catch(() => {});
   };
 }
 
@@ -107,9 +82,4 @@ export function toBody(event: AgentEvent): EventBody | undefined {
     default:
       return undefined;
   }
-}
-
-function messageOf(body: EventBody): string | undefined {
-  if (body.type === 'token') return body.data.text;
-  return body.type === 'progress' ? body.data.message : undefined;
 }
