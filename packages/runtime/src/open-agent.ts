@@ -18,19 +18,17 @@ import {
 import type { IProvider, ITool } from '@starloom/sdk';
 import { Agent, type AgentParts } from './agent.ts';
 import type { HelperEntry } from './config/agent-file.ts';
-import type { McpServerConfig } from './config/agent-toml.ts';
+import { type McpServerConfig, mcpServersOf, peersOf } from './config/agent-toml.ts';
+import { checkToolNames } from './config/check-tool-names.ts';
 import {
   type AgentConfig,
-  checkToolNames,
   type GivenConfig,
   loadAgentConfig,
-  loadPlugins,
-  mcpServersOf,
   parseAgentConfig,
-  peersOf,
-  writeAlwaysRule,
-} from './config/index.ts';
+} from './config/load-agent-config.ts';
+import { loadPlugins } from './config/load-plugins.ts';
 import { constantsOf, rootsOf } from './config/operator-words.ts';
+import { writeAlwaysRule } from './config/write-always-rule.ts';
 import { DEFAULT_RETRY, type RetryRules } from './core/ask-model.ts';
 import { EventBus } from './core/event-bus.ts';
 import { createPermission } from './core/permission.ts';
@@ -96,6 +94,7 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
   const bus = new EventBus(log);
   const guard = new AgentGuard({ name: agent.name, clock, onRefused: refusalsOn(bus, clock) });
   const state = openState(options.stateFolder, guard.agentId, closers);
+  const kept = options.stateFolder === undefined ? undefined : state;
 
   const host = { folder, env, log };
   const { user_trust: userTrust, ...policy } = toml.security;
@@ -127,12 +126,12 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
 
   const plugins = await loadPlugins(agent.plugins, {
     ...host,
-    stateFolder: options.stateFolder && state,
+    stateFolder: kept,
     workspace,
     builtIn: BUILT_IN_PLUGINS,
   });
   const servers = await openServers(config, workspace?.servers ?? [], log, clock);
-  const peers = await openPeers(config, options.stateFolder && state, log);
+  const peers = await openPeers(config, kept, log);
   const own = [
     fixedSource(options.tools ?? []),
     ...plugins.sources,
@@ -190,7 +189,7 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
     checkNames,
     labeller,
     bus,
-    sessions: new AgentSessions({ folder: sessionFolder(options, state), labeller, clock, log }),
+    sessions: new AgentSessions({ folder: kept && join(kept, 'sessions'), labeller, clock, log }),
     toolPath: new ToolPath({
       registry,
       permission: createPermission(agent.mcp),
@@ -252,13 +251,10 @@ async function keepRule(folder: string, rule: AlwaysRule, log: Log): Promise<voi
 /** Trust needs a place to write down what it decides, even where nothing is to be kept. */
 function openState(stateFolder: string | undefined, agentId: string, closers: Closers): string {
   if (stateFolder !== undefined) return agentStateFolder(stateFolder, agentId);
-  const folder = passingStateFolder();
+  // Created by the first write, for its owner alone.
+  const folder = join(tmpdir(), `starloom-agent-${randomUUID()}`);
   closers.add(() => rm(folder, { recursive: true, force: true }));
   return folder;
-}
-
-function sessionFolder({ stateFolder }: AgentOptions, state: string): string | undefined {
-  return stateFolder === undefined ? undefined : join(state, 'sessions');
 }
 
 /** Loaded only where they are used. */
@@ -323,9 +319,4 @@ async function openConfigured(
 /** Below the folder of all state: what this one agent keeps. */
 export function agentStateFolder(stateFolder: string, agentId: string): string {
   return join(stateFolder, 'agents', agentId);
-}
-
-/** For an agent that keeps nothing; created by the first write, for its owner alone. */
-function passingStateFolder(): string {
-  return join(tmpdir(), `starloom-agent-${randomUUID()}`);
 }

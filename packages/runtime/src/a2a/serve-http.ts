@@ -1,7 +1,7 @@
 // The agent as A2A server over HTTP: its card, JSON-RPC at the root and REST below it. The card is public, since
 // it says how to authenticate; for everything else the caller must have a key where the agent has one.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { a2aError, CARD_PATH, LEGACY, toA2aRefusal } from '@starloom/a2a';
 import {
   A2aFace,
@@ -13,30 +13,16 @@ import {
   serveJsonRpc,
   serveRest,
 } from '@starloom/a2a/tasks';
-import {
-  type Clock,
-  FabricError,
-  isLoopback,
-  isObject,
-  type Log,
-  type Trace,
-} from '@starloom/core';
-import type { Authenticator } from '@starloom/identity';
-import {
-  type AddressGuard,
-  createBrowserGuard,
-  jsonExcess,
-  settlesWithin,
-  writeRefusal,
-} from '@starloom/wire';
+import { type Clock, FabricError, isObject, type Log, type Trace } from '@starloom/core';
+import { type AddressGuard, jsonExcess, writeRefusal } from '@starloom/wire';
 import type { ExposedTools } from '../core/exposed-tools.ts';
 import { answerTrace } from '../guard.ts';
-import { type HttpFace, listen } from '../mcp/server/serve-http.ts';
+import { type HttpFace, type HttpFaceOptions, openHttpFace } from '../http-face.ts';
 import { failure } from '../reasons.ts';
 import type { AgentTasks } from './agent-tasks.ts';
 import { type CardFacts, toCard } from './card.ts';
 
-export interface A2aHttpOptions {
+interface A2aHttpOptions extends HttpFaceOptions {
   readonly about: Pick<CardFacts, 'name' | 'version' | 'description' | 'versions'>;
   readonly agentId: string;
   readonly tools: ExposedTools;
@@ -44,12 +30,7 @@ export interface A2aHttpOptions {
   readonly sign: CardSigner;
   /** Of the addresses that push notifications go to. */
   readonly webhooks: AddressGuard;
-  readonly host?: string | undefined;
-  /** 0 picks a free one. */
-  readonly port: number;
   readonly publicUrl?: string | undefined;
-  /** Absent: callers of this machine need no key. */
-  readonly authenticator?: Authenticator | undefined;
   readonly needsKey: boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -59,50 +40,37 @@ const MAX_BODY_BYTES = 4_194_304;
 const JSON_LIMITS = { depth: 64, nodes: 200_000 };
 const MAX_DUE = 10_000;
 const TAKE_OVER_MS = 10_000;
-const CUT_MS = 500;
 const ANONYMOUS = { id: 'anonymous' };
 const INVALID_REQUEST = -32_600;
 const JSON_TYPE = /^application\/(?:a2a\+)?json\s*(?:;|$)/i;
 const RPC_CHECKS = { assertMessage, idOf };
 
-/** BAD_INPUT when the port is taken, or when others could call without a key. */
 export async function openA2aHttp(options: A2aHttpOptions): Promise<HttpFace> {
-  const { host = '127.0.0.1', port, authenticator, tasks } = options;
-  if (!authenticator && !isLoopback(host)) throw failure('no_keys', { host });
-  const served = new A2aListener(options, host);
-  const server = createServer(
-    { headersTimeout: 15_000, requestTimeout: 30_000 },
-    (request, response) => void served.serve(request, response),
-  );
-  const url = await listen(server, host, port);
+  const { tasks, publicUrl } = options;
+  const served = new A2aListener(options);
+  const face = await openHttpFace(options, {
+    names: publicUrl === undefined ? [] : [new URL(publicUrl).hostname],
+    serve: (request, response, assertSameSite) => served.serve(request, response, assertSameSite),
+    drain: async () => {
+      await served.close();
+      await tasks.close();
+    },
+  });
   tasks.start();
   served.start();
-  return { url, close: () => close(server, served, tasks) };
-}
-
-async function close(server: Server, served: A2aListener, tasks: AgentTasks): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  await served.close();
-  await tasks.close();
-  await settlesWithin(closed, CUT_MS);
-  server.closeAllConnections();
-  await closed;
+  return face;
 }
 
 class A2aListener {
   readonly #options: A2aHttpOptions;
   readonly #push: PushNotifications;
   readonly #cards = new CardServer();
-  readonly #assertSameSite: ReturnType<typeof createBrowserGuard>;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: A2aHttpOptions, host: string) {
-    const { tasks, webhooks: guard, log, clock, publicUrl } = options;
+  constructor(options: A2aHttpOptions) {
+    const { tasks, webhooks: guard, log, clock } = options;
     this.#options = options;
     this.#push = new PushNotifications({ jobs: tasks, guard, log, clock });
-    const names = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
-    this.#assertSameSite = createBrowserGuard(host, names);
   }
 
   /** Goes on with webhooks of tasks that an earlier start left behind. */
@@ -121,13 +89,17 @@ class A2aListener {
     await this.#push.close();
   }
 
-  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    assertSameSite: () => void,
+  ): Promise<void> {
     const url = URL.parse(request.url ?? '/', 'http://agent');
     const path = url?.pathname.replace(/\/+$/, '') ?? '';
     const trace = answerTrace({ headers: request.headers });
     let id: string | number | null = null;
     try {
-      this.#assertSameSite(request.headers);
+      assertSameSite();
       if (!url) throw failure('not_found/path');
       const version = requestedVersion(request, url);
       const face = await this.#face(request, response, { path, version });

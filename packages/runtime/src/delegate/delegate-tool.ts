@@ -138,7 +138,8 @@ export function createDelegation(options: DelegationOptions): ITool | undefined 
     const named = { call: request.call.id, to, kind };
     emit('EXEC:DELEGATED', { ...named, hop: below, tools: [...(tools ?? [])] });
     const skill = to === name ? undefined : to.slice(name.length + 1);
-    return toPeerOutput(await peer.delegate({ text, skill }, toDelegateOptions(context, budget)));
+    const outcome = await peer.delegate({ text, skill }, toDelegateOptions(context, budget));
+    return { output: toPeerOutput(outcome) };
   }
 
   return tool;

@@ -1,7 +1,15 @@
 // Another agent that takes tasks: an A2A agent, or an agent behind the gateway. Whatever it answers is
 // data of another party: the caller labels it untrusted and never follows it.
 
-import type { Attachment, EventBody, FabricError, Fields, Hop, Trace } from '@starloom/core';
+import type {
+  Artifact,
+  Attachment,
+  EventBody,
+  FabricError,
+  Fields,
+  Hop,
+  Trace,
+} from '@starloom/core';
 import type { ToolContext } from '@starloom/sdk';
 import { failure } from '../reasons.ts';
 
@@ -66,23 +74,12 @@ export type PeerOutcome = {
       readonly status: 'completed';
       readonly text: string;
       readonly data?: unknown;
-      readonly artifacts: readonly PeerArtifact[];
-      /** What the peer says that it used. */
-      readonly usage?: Fields | undefined;
+      /** Files and documents that the peer made. */
+      readonly artifacts: readonly Artifact[];
     }
   | { readonly status: 'asking'; readonly question: string }
   | { readonly status: 'failed'; readonly error: FabricError }
 );
-
-/** A file or document that the peer made. */
-export interface PeerArtifact {
-  readonly name: string;
-  readonly mediaType: string;
-  readonly text?: string | undefined;
-  /** Bytes, base64. */
-  readonly data?: string | undefined;
-  readonly uri?: string | undefined;
-}
 
 /** How a tool gives a task to a peer, within what its call may use. */
 export function toDelegateOptions(context: ToolContext, budget: Budget): DelegateOptions {
@@ -99,18 +96,18 @@ export function toDelegateOptions(context: ToolContext, budget: Budget): Delegat
 }
 
 /** What a tool returns of the answer of a peer. Throws when there is none, also when the peer asks. */
-export function toPeerOutput(outcome: PeerOutcome): { output: string; usage?: Fields } {
+export function toPeerOutput(outcome: PeerOutcome): string {
   if (outcome.status === 'failed') throw outcome.error;
   if (outcome.status === 'asking') {
     const { peer: to, question, task } = outcome;
     const fix = task && `answer it by peers:resume with the task "${task}"`;
     throw failure('helper_asks', { to, question, fix });
   }
-  const { text, data, artifacts, usage } = outcome;
+  const { text, data, artifacts } = outcome;
   const more = data === undefined ? [] : [JSON.stringify(data, null, 2)];
   const files = artifacts.map(
-    ({ name, mediaType, text: words, uri }) => `[${name} (${mediaType})]\n${words ?? uri ?? ''}`,
+    ({ id, name = id, media_type, text: words, uri = '' }) =>
+      `[${name} (${media_type})]\n${words ?? uri}`,
   );
-  const output = [text, ...more, ...files].filter((part) => part !== '').join('\n\n');
-  return { output, ...(usage && { usage }) };
+  return [text, ...more, ...files].filter((part) => part !== '').join('\n\n');
 }

@@ -126,7 +126,7 @@ export class Peers {
         if (!record) throw failure('unknown_peer_task', { task });
         const options = toDelegateOptions(context, { seconds });
         const peer = this.get(record.peer);
-        return toPeerOutput(await peer.delegate({ text, resume: task }, options)).output;
+        return toPeerOutput(await peer.delegate({ text, resume: task }, options));
       },
     });
     return fixedSource([list, resume], () => this.close());

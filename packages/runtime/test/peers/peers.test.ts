@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createTrace, type FabricError, ROOT_HOP, silentLog } from '@starloom/core';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it, vi } from 'vitest';
-import { agentTomlSchema, peersOf } from '../../src/config/index.ts';
+import { agentTomlSchema, peersOf } from '../../src/config/agent-toml.ts';
 import type { DelegateOptions, PeerOutcome } from '../../src/peers/peer.ts';
 import { Peers } from '../../src/peers/peers.ts';
 import { openServed, twoKeys } from '../a2a/served.ts';

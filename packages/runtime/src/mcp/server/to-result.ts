@@ -1,12 +1,12 @@
 // Outcomes and events of the agent in the words of MCP, by the contract of capability tools: content as it is,
 // ours in `_meta` alone.
 
-import type { CallToolResult, ContentBlock, ServerContext } from '@modelcontextprotocol/server';
+import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 import { type EventBody, EventStamper, systemClock, type Trace } from '@starloom/core';
 import { META_CALL, RisingProgress, toProgress } from '@starloom/mcp-client/server';
 import type { ContentSegment } from '@starloom/sdk';
 import type { AgentEvent } from '../../core/event-bus.ts';
-import { parseMedia } from '../../core/media.ts';
+import { toBlocks } from '../../core/media.ts';
 
 export function toResult(
   segments: readonly ContentSegment[],
@@ -15,41 +15,8 @@ export function toResult(
   return { content: segments.flatMap(toBlocks), _meta: { [META_CALL]: call } };
 }
 
-/** What the agent thought, and which tools it used, is not part of its answer. */
-export function toBlocks(segment: ContentSegment): ContentBlock[] {
-  const { type, text = '' } = segment;
-  switch (type) {
-    case 'text':
-      return [{ type: 'text', text }];
-    case 'image':
-    case 'audio':
-    case 'video':
-    case 'file':
-      return [toMedia(type, segment)];
-    case 'ui':
-      return [{ type: 'text', text: JSON.stringify(segment.ui) }];
-    case 'reasoning':
-    case 'tool_call':
-    case 'tool_result':
-      return [];
-  }
-}
-
-function toMedia(
-  type: 'image' | 'audio' | 'video' | 'file',
-  segment: ContentSegment,
-): ContentBlock {
-  const media = parseMedia(segment);
-  const { mimeType } = media;
-  const { name = type } = segment;
-  if (media.kind === 'url') return { type: 'resource_link', uri: media.url, name, mimeType };
-  if (type === 'image' || type === 'audio') return { type, data: media.base64, mimeType };
-  const uri = `agent:${encodeURIComponent(name)}`;
-  return { type: 'resource', resource: { uri, blob: media.base64, mimeType } };
-}
-
 /**
- * Tells the client what happens while it waits, if it asked for that: the answer as it comes, and how
+ * Notifies the client of what happens while it waits, if it asked for that: the answer as it comes, and how
  * far a tool is. Which tools an agent uses to find its answer stays its own affair.
  */
 export function progressOf(
