@@ -39,7 +39,7 @@ import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
 import { createDelegation } from './delegate/delegate-tool.ts';
 import { HelperTeam } from './delegate/helper-team.ts';
 import { AgentGuard } from './guard.ts';
-import type { McpServers } from './mcp/client/server-tool-source.ts';
+import type { ServerToolSource } from './mcp/client/server-tool-source.ts';
 import { isListed } from './mcp/client/to-tool.ts';
 import type { Peers } from './peers/peers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
@@ -137,13 +137,14 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
     ...plugins.sources,
     ...(peers ? [peers.toSource()] : []),
   ];
-  for (const source of servers ? [...own, servers] : own) {
-    registry.add(pinTools(source, trust.pins, log));
-  }
+  for (const source of [...own, ...servers]) registry.add(pinTools(source, trust.pins, log));
   // To list the tools of the servers would start them.
   const ownTools = own.flatMap((source) => source.list());
   checkToolNames(toml, new Map(ownTools.map((tool) => [tool.name, tool])), []);
-  const checkNames = () => checkToolNames(toml, registry.tools, servers?.health ?? []);
+  const checkNames = () => {
+    const health = servers.map((server) => server.health);
+    checkToolNames(toml, registry.tools, health);
+  };
 
   const provider = inWords(
     options.provider ?? (await openConfigured(agent.provider, plugins.providers, host, closers)),
@@ -257,17 +258,18 @@ function openState(stateFolder: string | undefined, agentId: string, closers: Cl
   return folder;
 }
 
-/** Loaded only where they are used. */
+/** Nothing is started yet. Their client is loaded only where there are some. */
 async function openServers(
   { agent: { name, version }, toml, folder }: AgentConfig,
   ofEditor: readonly McpServerConfig[],
   log: Log,
   clock: Clock,
-): Promise<McpServers | undefined> {
+): Promise<ServerToolSource[]> {
   const servers = [...mcpServersOf(toml), ...ofEditor];
-  if (servers.length === 0) return undefined;
-  const { McpServers } = await import('./mcp/client/server-tool-source.ts');
-  return new McpServers(servers, { folder, client: { name, version }, log, clock });
+  if (servers.length === 0) return [];
+  const { ServerToolSource } = await import('./mcp/client/server-tool-source.ts');
+  const options = { folder, client: { name, version }, log, clock };
+  return servers.map((config) => new ServerToolSource(config, options));
 }
 
 /** By name, of those that have one. */

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { createCardSigner } from '@starloom/a2a/tasks';
 import { type Clock, type Log, systemClock } from '@starloom/core';
 import { createMemoryJobEngine, openSqliteJobs } from '@starloom/jobs';
-import { createAddressGuard } from '@starloom/wire';
 import { writeOwnFile } from '@starloom/wire/own-file';
 import type { Agent } from '../agent.ts';
 import { ExposedTools } from '../core/exposed-tools.ts';
@@ -39,9 +38,9 @@ const KEY_FILE = 'a2a-card-key.pem';
 
 export async function openA2aServer(options: A2aServerOptions): Promise<A2aServer> {
   const { agent, approvals, folder, log, clock = systemClock, authenticator } = options;
-  const { config, guard, name, version } = agent;
+  const { config, guard } = agent;
   const { a2a } = config.toml;
-  const { mcp, description } = config.agent;
+  const { mcp } = config.agent;
   const tools = new ExposedTools(agent, mcp, log);
   const pem = a2a.signing_key?.reveal() ?? (await keptKey(folder));
   const engine =
@@ -60,19 +59,11 @@ export async function openA2aServer(options: A2aServerOptions): Promise<A2aServe
   });
   try {
     const face = await openA2aHttp({
-      about: { name, version, description, versions: a2a.versions },
-      agentId: guard.agentId,
-      tools,
-      tasks,
+      ...{ agent, tools, tasks, clock, log, authenticator },
       sign: createCardSigner(pem),
-      webhooks: createAddressGuard({ allow: a2a.webhook_hosts }),
       host: options.host,
       port: options.port,
-      publicUrl: a2a.public_url,
-      authenticator,
       needsKey: options.needsKey ?? authenticator !== undefined,
-      clock,
-      log,
     });
     const cardKey = createPublicKey(createPrivateKey(pem)).export({ format: 'jwk' });
     return { ...face, cardKey: { ...cardKey } };

@@ -14,23 +14,21 @@ import {
   serveRest,
 } from '@starloom/a2a/tasks';
 import { type Clock, FabricError, isObject, type Log, type Trace } from '@starloom/core';
-import { type AddressGuard, jsonExcess, writeRefusal } from '@starloom/wire';
+import { createAddressGuard, jsonExcess, writeRefusal } from '@starloom/wire';
+import type { Agent } from '../agent.ts';
 import type { ExposedTools } from '../core/exposed-tools.ts';
 import { answerTrace } from '../guard.ts';
 import { type HttpFace, type HttpFaceOptions, openHttpFace } from '../http-face.ts';
 import { failure } from '../reasons.ts';
 import type { AgentTasks } from './agent-tasks.ts';
-import { type CardFacts, toCard } from './card.ts';
+import { toCard } from './card.ts';
 
 interface A2aHttpOptions extends HttpFaceOptions {
-  readonly about: Pick<CardFacts, 'name' | 'version' | 'description' | 'versions'>;
-  readonly agentId: string;
+  readonly agent: Agent;
   readonly tools: ExposedTools;
   readonly tasks: AgentTasks;
   readonly sign: CardSigner;
-  /** Of the addresses that push notifications go to. */
-  readonly webhooks: AddressGuard;
-  readonly publicUrl?: string | undefined;
+  /** Whether callers need a key, for the card. */
   readonly needsKey: boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,7 +44,8 @@ const JSON_TYPE = /^application\/(?:a2a\+)?json\s*(?:;|$)/i;
 const RPC_CHECKS = { assertMessage, idOf };
 
 export async function openA2aHttp(options: A2aHttpOptions): Promise<HttpFace> {
-  const { tasks, publicUrl } = options;
+  const { tasks, agent } = options;
+  const { public_url: publicUrl } = agent.config.toml.a2a;
   const served = new A2aListener(options);
   const face = await openHttpFace(options, {
     names: publicUrl === undefined ? [] : [new URL(publicUrl).hostname],
@@ -68,8 +67,9 @@ class A2aListener {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: A2aHttpOptions) {
-    const { tasks, webhooks: guard, log, clock } = options;
+    const { tasks, agent, log, clock } = options;
     this.#options = options;
+    const guard = createAddressGuard({ allow: agent.config.toml.a2a.webhook_hosts });
     this.#push = new PushNotifications({ jobs: tasks, guard, log, clock });
   }
 
@@ -106,10 +106,10 @@ class A2aListener {
       if (path === CARD_PATH) {
         if (!/^(?:GET|HEAD)$/.test(request.method ?? '')) throw failure('not_found/path');
         const card = await face.getAgentCard();
-        const isHybrid = version === LEGACY && this.#options.about.versions.includes(LEGACY);
+        const isHybrid = version === LEGACY && this.#a2a.versions.includes(LEGACY);
         return await this.#cards.serve({ request, response }, card, isHybrid);
       }
-      assertVersion(version, this.#options.about.versions);
+      assertVersion(version, this.#a2a.versions);
       const body = await readBody(request);
       id = idOf(body);
       const exchange = { request, response, url, body, seen: UNSEEN, detach: () => {} };
@@ -128,7 +128,10 @@ class A2aListener {
     response: ServerResponse,
     { path, version }: { readonly path: string; readonly version: string },
   ): Promise<A2aFace> {
-    const { tasks, tools, about, agentId, publicUrl, needsKey, sign } = this.#options;
+    const { tasks, tools, agent, needsKey, sign } = this.#options;
+    const { name, version: own, config, guard } = agent;
+    const { public_url: publicUrl, versions } = this.#a2a;
+    const about = { name, version: own, description: config.agent.description, versions };
     const { headers } = request;
     const owner = path === CARD_PATH ? ANONYMOUS : await this.#authenticate(request);
     const left = new AbortController();
@@ -140,12 +143,16 @@ class A2aListener {
         owner,
         signal: left.signal,
         isLegacy: version === LEGACY,
-        agentId,
+        agentId: guard.agentId,
         card: (isExtended) => sign(toCard(tools.list(), { ...about, base, needsKey }, isExtended)),
         awaitSkills: async () => {},
         begin: (task) => tasks.begin(task, owner, headers),
       },
     );
+  }
+
+  get #a2a() {
+    return this.#options.agent.config.toml.a2a;
   }
 
   async #authenticate({ headersDistinct: headers, url }: IncomingMessage) {

@@ -6,12 +6,13 @@ import { type Clock, FabricError } from '@starloom/core';
 import { type ContentSegment, defineTool, type ITool, type ToolOutput } from '@starloom/sdk';
 import { z } from 'zod';
 import type { HelperEntry } from '../config/agent-file.ts';
+import { budgetSchema, leastOf } from '../core/budgets.ts';
 import type { DelegateKind } from '../core/event-bus.ts';
 import { CALL, type CoreContext, type CoreTool, FOR_CALL } from '../core/seams.ts';
 import type { AgentGuard } from '../guard.ts';
 import { type Peer, toDelegateOptions, toPeerOutput } from '../peers/peer.ts';
 import { failure } from '../reasons.ts';
-import { type HelperTeam, type HelperWork, leastOf } from './helper-team.ts';
+import type { HelperTeam, HelperWork } from './helper-team.ts';
 
 export const DELEGATE = 'agent:delegate';
 
@@ -23,15 +24,7 @@ const delegateSchema = z.strictObject({
   to: z.string().min(1).max(200).describe('Who takes the task'),
   task: z.string().min(1).max(MAX_TASK_CHARACTERS).describe('All that it needs to know'),
   tools: z.array(z.string().min(1)).max(64).optional().describe('Only these of its tools'),
-  budget: z
-    .strictObject({
-      steps: z.int().min(1).optional().describe('Questions to its model'),
-      tokens: z.int().min(1).optional(),
-      seconds: z.number().positive().optional(),
-      money: z.number().positive().optional(),
-    })
-    .optional()
-    .describe('What it may use; never more than is left'),
+  budget: budgetSchema.strict().optional().describe('What it may use; never more than is left'),
   deadline: z.number().positive().max(86_400).optional().describe('In seconds from now'),
 });
 

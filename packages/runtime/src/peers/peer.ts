@@ -11,6 +11,7 @@ import type {
   Trace,
 } from '@starloom/core';
 import type { ToolContext } from '@starloom/sdk';
+import type { Budget } from '../core/budgets.ts';
 import { failure } from '../reasons.ts';
 
 export interface Peer {
@@ -55,14 +56,6 @@ export interface DelegateOptions {
   readonly mandate?: string | undefined;
   /** What the peer says while it works: tokens, progress, artifacts. Must not throw. */
   readonly onEvent?: ((event: EventBody) => void) | undefined;
-}
-
-/** What is left of the limits of a turn; absent fields are not limited. */
-export interface Budget {
-  readonly steps?: number | undefined;
-  readonly tokens?: number | undefined;
-  readonly seconds?: number | undefined;
-  readonly money?: number | undefined;
 }
 
 export type PeerOutcome = {
