@@ -34,18 +34,15 @@ createInterface({ input: process.stdin }).once('line', (line) => {
 
 const SCRIPTED = { kind: 'scripted' as const, script: ['x'] };
 
-async function callPeers(agent: Agent, name: string, args: object) {
-  const { result } = await agent.callTool({
+async function callTool(agent: Agent, name: string, args: object) {
+  const { result, error } = await agent.callTool({
     call: { name, args },
     origin: 'user',
     trace: createTrace(),
     hop: ROOT_HOP,
     signal: AbortSignal.timeout(60_000),
   });
-  return JSON.parse(result.output[0]?.text ?? '') as {
-    readonly peers: readonly { readonly name: string }[];
-    readonly answers: readonly unknown[];
-  };
+  return { text: result.output[0]?.text ?? '', code: error?.code };
 }
 
 describe('agents that know nothing of A2A', () => {
@@ -88,13 +85,12 @@ describe('agents that know nothing of A2A', () => {
       config: { agent: { name: 'planner', provider: SCRIPTED }, toml, folder: '.' },
       approve: async () => true,
     });
-    const listed = await callPeers(agent, 'peers:list', {});
-    expect(listed.peers.map(({ name }) => name).toSorted()).toEqual(['program', 'speaks-mcp']);
-    const args = { to: ['program', 'nobody'], task: 'one two' };
-    expect((await callPeers(agent, 'peers:ask', args)).answers).toMatchObject([
-      { peer: 'program', status: 'completed', text: expect.stringContaining('one two') },
-      { peer: 'nobody', status: 'failed' },
-    ]);
+    const listed = await callTool(agent, 'peers:list', {});
+    const { peers } = JSON.parse(listed.text) as { peers: { name: string }[] };
+    expect(peers.map(({ name }) => name).toSorted()).toEqual(['program', 'speaks-mcp']);
+    const delegate = (to: string) => callTool(agent, 'agent:delegate', { to, task: 'one two' });
+    expect((await delegate('program')).text).toContain('one two');
+    expect((await delegate('nobody')).code).toBeDefined();
   });
 
   it.each(WAYS)('are cancelled by %s %s', async (binding, version) => {

@@ -4,6 +4,7 @@
 import type { Coordination } from '@starloom/coordination';
 import type { JobEngine, Journal } from '@starloom/core';
 import { type Identity, ProtectedResource } from '@starloom/identity';
+import type { ListKind } from '@starloom/mcp-client/server';
 import type { SharedRules } from '@starloom/registry';
 import { createAddressGuard } from '@starloom/wire';
 import { A2aEndpoint } from './a2a/endpoint.ts';
@@ -15,7 +16,6 @@ import type { InFlight } from './in-flight.ts';
 import type { JobCalls } from './jobs/job-calls.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
 import { RelayFace } from './mcp/relay-face.ts';
-import type { ListKind } from './mcp/server-factory.ts';
 import { SessionResources } from './mcp/session-resources.ts';
 import { NodeEndpoint } from './nodes/node-endpoint.ts';
 import { agentsFor } from './pipeline/route.ts';

@@ -13,6 +13,7 @@ import {
 } from '@starloom/core';
 import { type Authenticator, Authoriser, denied, TraceBudgets } from '@starloom/identity';
 import { Policy } from '@starloom/identity/policy';
+import type { ListKind } from '@starloom/mcp-client/server';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { AdapterPool } from './adapter-pool.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
@@ -23,7 +24,7 @@ import { HealthMonitor } from './health-monitor.ts';
 import { InboundWebhooks } from './inbound-webhooks.ts';
 import { JobCalls } from './jobs/job-calls.ts';
 import { createBoundedJobs, jobRulesOf } from './jobs/job-setup.ts';
-import { type ListKind, watchLists } from './mcp/server-factory.ts';
+import { watchLists } from './mcp/server-factory.ts';
 import { openNodeAdapter } from './nodes/node-adapter.ts';
 import { NodeLinks } from './nodes/node-links.ts';
 import { Breakers, CallSlots } from './pipeline/agent-gate.ts';

@@ -13,6 +13,7 @@ import {
   type Registry,
 } from '@starloom/core';
 import { type Authenticator, type Identity, LOCAL_PRINCIPAL } from '@starloom/identity';
+import { LIST_KINDS, type ListKind } from '@starloom/mcp-client/server';
 import { findPrincipal, type GatewayConfig } from './config.ts';
 import type { ConsoleOptions } from './console/console.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
@@ -28,7 +29,6 @@ import { createPipeline, type Pipeline, placeOf } from './gateway-pipeline.ts';
 import { InFlight } from './in-flight.ts';
 import type { ScheduledCall } from './jobs/job-call.ts';
 import type { SessionLimits } from './mcp/http-sessions.ts';
-import { LIST_KINDS, type ListKind } from './mcp/server-factory.ts';
 import type { SessionRealm } from './mcp/shared-sessions.ts';
 import type { Observer } from './observe/observer.ts';
 import type { Pinning } from './pinning/pinning.ts';

@@ -11,7 +11,7 @@ import {
 } from '@starloom/core';
 import type { Block, ContentSegment, IProvider, ITool } from '@starloom/sdk';
 import { holdProcess } from '@starloom/wire';
-import type { AgentConfig } from './config/index.ts';
+import type { AgentConfig } from './config/load-agent-config.ts';
 import { withinBudget } from './core/budgets.ts';
 import { createEmit, type Emit, type EventBus } from './core/event-bus.ts';
 import { mayCall, type ToolCaller } from './core/exposure.ts';

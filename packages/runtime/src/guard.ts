@@ -3,7 +3,6 @@
 // those of core's guard; here is what an agent adds: its own link on the chain, and one hop more.
 
 import {
-  type BlockReason,
   type Clock,
   extendChain,
   type FabricError,
@@ -25,12 +24,7 @@ import type { ToolContext } from '@starloom/sdk';
 interface AgentGuardOptions {
   /** Of `agent.json`. */
   readonly name: string;
-  /** Tools that may stand twice on one chain. */
-  readonly reentrant?: ReadonlySet<string>;
-  /** The deepest call that is served; 5 by default. */
-  readonly limit?: number;
   readonly clock?: Clock;
-  readonly onBlocked?: (reason: BlockReason) => void;
   /** A call from outside was refused before anything of it ran. */
   readonly onRefused?: (trace: Trace, tool: string, error: FabricError) => void;
 }
@@ -53,15 +47,13 @@ interface AdmittedCall extends GuardedCall, Disposable {}
 
 export class AgentGuard {
   readonly agentId: string;
-  readonly #reentrant: ReadonlySet<string>;
   readonly #guard: RecursionGuard;
   /** Every face calls it when it refuses a call; `trace` is that of the answer. */
   readonly refused: NonNullable<AgentGuardOptions['onRefused']>;
 
-  constructor({ name, reentrant = new Set(), onRefused, ...options }: AgentGuardOptions) {
+  constructor({ name, onRefused, ...options }: AgentGuardOptions) {
     this.agentId = toAgentId(name);
     this.refused = onRefused ?? (() => {});
-    this.#reentrant = reentrant;
     this.#guard = new RecursionGuard({ uncounted: UNCOUNTED, ...options });
   }
 
@@ -76,7 +68,7 @@ export class AgentGuard {
     const capability = toCapability(tool);
     const above = this.#chainAbove(call, toLink(this.agentId, capability));
     const cycle = findCycle(above, toLink(this.agentId, capability));
-    if (cycle && !this.#reentrant.has(tool)) this.#guard.refuseCycle(call, cycle);
+    if (cycle) this.#guard.refuseCycle(call, cycle);
     const hop = extendChain({ ...call.hop, chain: above }, this.agentId, capability);
     return { ...this.enter({ trace: call.trace, hop }), trace: call.trace, hop };
   }

@@ -1,19 +1,20 @@
 export { Agent, type AgentParts } from './agent.ts';
+export { type AgentFile, type AgentFileInput, agentFileSchema } from './config/agent-file.ts';
+export { type AgentToml, type AgentTomlInput, agentTomlSchema } from './config/agent-toml.ts';
 export {
   type AgentConfig,
-  type AgentFile,
-  type AgentFileInput,
-  type AgentToml,
-  type AgentTomlInput,
-  agentFileSchema,
-  agentTomlSchema,
   type GivenConfig,
   loadAgentConfig,
   parseAgentConfig,
-} from './config/index.ts';
+} from './config/load-agent-config.ts';
 export { DEFAULT_RETRY, type RetryRules } from './core/ask-model.ts';
-export type { AgentEvent, AgentEventName, AgentEventOf, AgentEvents } from './core/event-bus.ts';
-export { EventBus, type EventMatching, type EventPattern } from './core/event-bus.ts';
+export {
+  type AgentEvent,
+  type AgentEventName,
+  type AgentEventOf,
+  type AgentEvents,
+  EventBus,
+} from './core/event-bus.ts';
 export { type Exposure, isExposed, mayCall, type ToolCaller } from './core/exposure.ts';
 export { describeQuestion, describeRule } from './core/permission.ts';
 export type {
@@ -38,7 +39,6 @@ export type {
 } from './core/seams.ts';
 export type { SessionSummary } from './core/sessions.ts';
 export {
-  formatSlashCommand,
   listSlashCommands,
   parseSlashCommand,
   type SlashCommand,

@@ -18,19 +18,17 @@ import {
 import type { IProvider, ITool } from '@starloom/sdk';
 import { Agent, type AgentParts } from './agent.ts';
 import type { HelperEntry } from './config/agent-file.ts';
-import type { McpServerConfig } from './config/agent-toml.ts';
+import { type McpServerConfig, mcpServersOf, peersOf } from './config/agent-toml.ts';
+import { checkToolNames } from './config/check-tool-names.ts';
 import {
   type AgentConfig,
-  checkToolNames,
   type GivenConfig,
   loadAgentConfig,
-  loadPlugins,
-  mcpServersOf,
   parseAgentConfig,
-  peersOf,
-  writeAlwaysRule,
-} from './config/index.ts';
+} from './config/load-agent-config.ts';
+import { loadPlugins } from './config/load-plugins.ts';
 import { constantsOf, rootsOf } from './config/operator-words.ts';
+import { writeAlwaysRule } from './config/write-always-rule.ts';
 import { DEFAULT_RETRY, type RetryRules } from './core/ask-model.ts';
 import { EventBus } from './core/event-bus.ts';
 import { createPermission } from './core/permission.ts';
@@ -41,9 +39,8 @@ import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
 import { createDelegation } from './delegate/delegate-tool.ts';
 import { HelperTeam } from './delegate/helper-team.ts';
 import { AgentGuard } from './guard.ts';
-import type { McpServers } from './mcp/client/server-tool-source.ts';
+import type { ServerToolSource } from './mcp/client/server-tool-source.ts';
 import { isListed } from './mcp/client/to-tool.ts';
-import { peerSource } from './peers/peer-tools.ts';
 import type { Peers } from './peers/peers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { inWords } from './providers/in-words.ts';
@@ -97,6 +94,7 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
   const bus = new EventBus(log);
   const guard = new AgentGuard({ name: agent.name, clock, onRefused: refusalsOn(bus, clock) });
   const state = openState(options.stateFolder, guard.agentId, closers);
+  const kept = options.stateFolder === undefined ? undefined : state;
 
   const host = { folder, env, log };
   const { user_trust: userTrust, ...policy } = toml.security;
@@ -128,24 +126,25 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
 
   const plugins = await loadPlugins(agent.plugins, {
     ...host,
-    stateFolder: options.stateFolder && state,
+    stateFolder: kept,
     workspace,
     builtIn: BUILT_IN_PLUGINS,
   });
   const servers = await openServers(config, workspace?.servers ?? [], log, clock);
-  const peers = await openPeers(config, options.stateFolder && state, log);
+  const peers = await openPeers(config, kept, log);
   const own = [
     fixedSource(options.tools ?? []),
     ...plugins.sources,
-    ...(peers ? [peerSource(peers)] : []),
+    ...(peers ? [peers.toSource()] : []),
   ];
-  for (const source of servers ? [...own, servers] : own) {
-    registry.add(pinTools(source, trust.pins, log));
-  }
+  for (const source of [...own, ...servers]) registry.add(pinTools(source, trust.pins, log));
   // To list the tools of the servers would start them.
   const ownTools = own.flatMap((source) => source.list());
   checkToolNames(toml, new Map(ownTools.map((tool) => [tool.name, tool])), []);
-  const checkNames = () => checkToolNames(toml, registry.tools, servers?.health ?? []);
+  const checkNames = () => {
+    const health = servers.map((server) => server.health);
+    checkToolNames(toml, registry.tools, health);
+  };
 
   const provider = inWords(
     options.provider ?? (await openConfigured(agent.provider, plugins.providers, host, closers)),
@@ -171,7 +170,7 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
     ...{ helpers: agent.helpers, team, guard, clock },
     peers: peers?.named ?? new Map(),
     gateway: gateway
-      ? (name, task) => gateway.peer(name, task)
+      ? (name, tools) => gateway.peer(name, tools)
       : toml.a2a.directory && peers && ((name) => peers.get(name)),
   });
   if (delegate) registry.add(fixedSource([delegate]));
@@ -191,7 +190,7 @@ async function assemble(options: AgentOptions, closers: Closers): Promise<Agent>
     checkNames,
     labeller,
     bus,
-    sessions: new AgentSessions({ folder: sessionFolder(options, state), labeller, clock, log }),
+    sessions: new AgentSessions({ folder: kept && join(kept, 'sessions'), labeller, clock, log }),
     toolPath: new ToolPath({
       registry,
       permission: createPermission(agent.mcp),
@@ -253,26 +252,24 @@ async function keepRule(folder: string, rule: AlwaysRule, log: Log): Promise<voi
 /** Trust needs a place to write down what it decides, even where nothing is to be kept. */
 function openState(stateFolder: string | undefined, agentId: string, closers: Closers): string {
   if (stateFolder !== undefined) return agentStateFolder(stateFolder, agentId);
-  const folder = passingStateFolder();
+  // Created by the first write, for its owner alone.
+  const folder = join(tmpdir(), `starloom-agent-${randomUUID()}`);
   closers.add(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-function sessionFolder({ stateFolder }: AgentOptions, state: string): string | undefined {
-  return stateFolder === undefined ? undefined : join(state, 'sessions');
-}
-
-/** Loaded only where they are used. */
+/** Nothing is started yet. Their client is loaded only where there are some. */
 async function openServers(
   { agent: { name, version }, toml, folder }: AgentConfig,
   ofEditor: readonly McpServerConfig[],
   log: Log,
   clock: Clock,
-): Promise<McpServers | undefined> {
+): Promise<ServerToolSource[]> {
   const servers = [...mcpServersOf(toml), ...ofEditor];
-  if (servers.length === 0) return undefined;
-  const { McpServers } = await import('./mcp/client/server-tool-source.ts');
-  return new McpServers(servers, { folder, client: { name, version }, log, clock });
+  if (servers.length === 0) return [];
+  const { ServerToolSource } = await import('./mcp/client/server-tool-source.ts');
+  const options = { folder, client: { name, version }, log, clock };
+  return servers.map((config) => new ServerToolSource(config, options));
 }
 
 /** By name, of those that have one. */
@@ -324,9 +321,4 @@ async function openConfigured(
 /** Below the folder of all state: what this one agent keeps. */
 export function agentStateFolder(stateFolder: string, agentId: string): string {
   return join(stateFolder, 'agents', agentId);
-}
-
-/** For an agent that keeps nothing; created by the first write, for its owner alone. */
-function passingStateFolder(): string {
-  return join(tmpdir(), `starloom-agent-${randomUUID()}`);
 }

@@ -199,7 +199,7 @@ export const failure = reasonTable({
     'There is no peer "{peer}"',
     'call peers:list, or add it to [[a2a.peers]] of agent.toml',
   ),
-  unknown_peer_task: badInput('There is no task "{task}" to go on with', 'call peers:tasks'),
+  unknown_peer_task: badInput('There is no task "{task}" to resume', 'call peers:list'),
   skill_not_allowed: row(
     'POLICY_DENIED',
     'The skill "{skill}" of the peer "{peer}" is not allowed',
@@ -209,7 +209,6 @@ export const failure = reasonTable({
     'The peer "{peer}" ended its answer without an end',
     'see the log of the peer',
   ),
-  all_peers_failed: upstream('None of the peers answered: {problems}', 'see which peers run'),
   unknown_session: badInput('There is no such session', 'leave session_id out to begin a new one'),
   resource_too_large: badInput(
     'The resource is larger than {limit} bytes',

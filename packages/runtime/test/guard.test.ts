@@ -44,13 +44,6 @@ describe('the recursion guard of an agent', () => {
     );
   });
 
-  it('lets a reentrant tool stand twice on a chain, as deep as any', () => {
-    const guard = new AgentGuard({ name: 'a', reentrant: new Set(['work']) });
-    const chain = ['a/work', 'b/work'];
-    expect(guard.admit({ meta: metaOf(3, chain) }, 'work').hop.chain).toHaveLength(3);
-    expect(() => guard.admit({ meta: metaOf(6, chain) }, 'work')).toThrow(refusal({ depth: 6 }));
-  });
-
   it('does not take the link with which a gateway announces a call for a cycle', () => {
     const guard = new AgentGuard({ name: 'a' });
     const trace = createTrace();

@@ -193,10 +193,10 @@ export interface DeadlineSignal extends Disposable {
   readonly signal: AbortSignal;
   /** Forgets the limit and the parent; the signal then never aborts. */
   cancel(): void;
-  /** Stops the limit; the parent still counts. */
-  pause(): void;
-  /** Goes on with what was left of the limit. */
-  resume(): void;
+  /** Milliseconds until the limit; the clock stands still during a pause. */
+  remainingMs(): number;
+  /** Stops the clock, not the parent, until it is disposed of; of several pauses, until all are. */
+  pause(): Disposable;
   /** Aborts the signal now; does nothing after `cancel`. */
   abort(reason: unknown): void;
   /**
@@ -218,9 +218,11 @@ class PendingDeadline extends WheelTimer implements DeadlineSignal {
   readonly #controller = new AbortController();
   /** On the clock of the wheel. */
   #endsAt = Number.POSITIVE_INFINITY;
+  /** While the clock stands still. */
   #leftMs: number | undefined;
-  #followed: Followers | undefined;
+  #pauses = 0;
   #isOver = false;
+  #followed: Followers | undefined;
   #rejectWaiting: ((reason: unknown) => void) | undefined;
 
   constructor(options: DeadlineSignalOptions) {
@@ -242,15 +244,21 @@ class PendingDeadline extends WheelTimer implements DeadlineSignal {
     }
   }
 
-  pause(): void {
-    if (this.#leftMs !== undefined || this.signal.aborted) return;
-    this.#leftMs = this.#endsAt - timerWheelOf(this.#options.clock).now();
-    this.unlink();
+  remainingMs(): number {
+    return this.#leftMs ?? this.#endsAt - timerWheelOf(this.#options.clock).now();
   }
 
-  resume(): void {
-    if (this.#leftMs === undefined || this.signal.aborted) return;
+  pause(): Disposable {
+    if (this.#pauses === 0) this.#leftMs = this.remainingMs();
+    this.#pauses += 1;
+    this.unlink();
+    return { [Symbol.dispose]: () => this.#resume() };
+  }
+
+  #resume(): void {
+    this.#pauses -= 1;
     const leftMs = this.#leftMs;
+    if (this.#pauses > 0 || this.#isOver || leftMs === undefined) return;
     this.#leftMs = undefined;
     if (leftMs <= 0) this.expire();
     else this.#run(leftMs);

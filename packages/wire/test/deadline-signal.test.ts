@@ -141,6 +141,48 @@ describe('deadlineSignal', () => {
     expect(signal.aborted).toBe(true);
   });
 
+  it('stops its clock until the last of several pauses ends', () => {
+    const { clock, advance } = world();
+    const deadline = deadlineSignal({ ms: 1_000, clock });
+    advance(400);
+    const [first, second] = [deadline.pause(), deadline.pause()];
+    advance(5_000);
+    first[Symbol.dispose]();
+    advance(5_000);
+    expect(deadline.remainingMs()).toBe(600);
+    expect(deadline.signal.aborted).toBe(false);
+    second[Symbol.dispose]();
+    advance(500);
+    expect(deadline.remainingMs()).toBe(100);
+    expect(deadline.signal.aborted).toBe(false);
+    advance(200);
+    expect(deadline.signal.reason).toMatchObject({ code: 'TIMEOUT' });
+  });
+
+  it('ends with its parent during a pause', () => {
+    const { clock, advance } = world();
+    const parent = new AbortController();
+    const deadline = deadlineSignal({ ms: 1_000, clock, parent: parent.signal });
+    const pause = deadline.pause();
+    parent.abort(new FabricError('CANCELLED', 'The caller left'));
+    pause[Symbol.dispose]();
+    advance(10_000);
+    expect(deadline.signal.reason).toBe(parent.signal.reason);
+  });
+
+  it('leaves nothing behind when a pause ends after the deadline was cancelled', () => {
+    const { clock, wheel, advance } = world();
+    const parent = new AbortController();
+    const deadline = deadlineSignal({ ms: 1_000, clock, parent: parent.signal });
+    const pause = deadline.pause();
+    deadline.cancel();
+    pause[Symbol.dispose]();
+    advance(10_000);
+    expect(deadline.signal.aborted).toBe(false);
+    expect(wheel.size).toBe(0);
+    expect(getEventListeners(parent.signal, 'abort')).toEqual([]);
+  });
+
   it('leaves nothing behind: 10,000 on one parent, created and cancelled', () => {
     const { clock, wheel } = world();
     const parent = new AbortController();

@@ -9,6 +9,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { FabricError, isObject, type Log } from '@starloom/core';
+import { type ListKind, notifySubscribers, sendListChanged } from '@starloom/mcp-client/server';
 import { settlesWithin } from '@starloom/wire';
 import type { Wires } from '../gateway-faces.ts';
 import type { Observer } from '../observe/observer.ts';
@@ -29,13 +30,7 @@ import {
   type ToolCallMessage,
 } from './lean-lane.ts';
 import { listenGate, toServed } from './listen-gate.ts';
-import {
-  createServer,
-  type ListKind,
-  type McpFace,
-  tellConnected,
-  tellSubscribers,
-} from './server-factory.ts';
+import { createServer, type McpFace } from './server-factory.ts';
 import type { SessionRealm } from './shared-sessions.ts';
 import { assertParamHeaders } from './to-caller.ts';
 import { TOOL_NAME_SETTINGS, type ToolNameSetting } from './tool-listing.ts';
@@ -135,7 +130,7 @@ export class McpEndpoint {
     });
     const connected: Connected = {
       close: () => handler.close(),
-      listChanged: (kind) => tellSubscribers(notify, kind),
+      listChanged: (kind) => notifySubscribers(notify, kind),
     };
     this.#connected.add(connected);
     try {
@@ -215,7 +210,14 @@ export class McpEndpoint {
         if (!(await settlesWithin(handle.close(), FAREWELL_MS))) cut();
       },
       listChanged: (kind) => {
-        for (const server of servers) tellConnected(server, kind, log);
+        for (const server of servers) {
+          sendListChanged(server, kind).catch((error: unknown) => {
+            log.debug(
+              { error: FabricError.from(error) },
+              'could not notify a client of a list change',
+            );
+          });
+        }
       },
     };
     this.#connected.add(connected);

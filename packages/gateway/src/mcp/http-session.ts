@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { FabricError, type Json, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import { type ListKind, sendListChanged } from '@starloom/mcp-client/server';
 import { failure } from '../reasons.ts';
 import { type EventBudget, SentEvents } from '../transports/event-log.ts';
 import type { HttpRequest } from '../transports/routes.ts';
@@ -29,7 +30,7 @@ import {
   serveLeanCall,
   type ToolCallMessage,
 } from './lean-lane.ts';
-import { createServer, type ListKind, type McpFace, sendListChanged } from './server-factory.ts';
+import { createServer, type McpFace } from './server-factory.ts';
 import { Coalesced, type SessionUpdates } from './session-updates.ts';
 import type { HandshakeParams, SessionState, SharedSessions } from './shared-sessions.ts';
 

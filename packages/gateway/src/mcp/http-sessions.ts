@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import type { FabricError, Log } from '@starloom/core';
+import type { ListKind } from '@starloom/mcp-client/server';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
 import type { EventBudget } from '../transports/event-log.ts';
@@ -14,7 +15,7 @@ import type { HttpRequest } from '../transports/routes.ts';
 import type { Connection } from './connection.ts';
 import { claimedRevision, HttpSession } from './http-session.ts';
 import { acceptsBoth } from './lean-lane.ts';
-import type { ListKind, McpFace } from './server-factory.ts';
+import type { McpFace } from './server-factory.ts';
 import {
   type HandshakeParams,
   type SessionRealm,

@@ -19,6 +19,7 @@ import {
 } from '@starloom/core';
 import { mayUseAgents } from '@starloom/identity';
 import { jobNotFound } from '@starloom/jobs';
+import { toGivenInputs, toInputRequests } from '@starloom/mcp-client/server';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { answerTask, errorOf, REQUIRED_CAPABILITIES, toTaskResult } from '../jobs/run-as-job.ts';
@@ -31,7 +32,7 @@ import {
   toProtocolError,
   toRpcError,
 } from './connection.ts';
-import { declaresTasks, toGivenInputs, toInputRequests, toTask } from './to-caller.ts';
+import { declaresTasks, toTask } from './to-caller.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 

@@ -8,8 +8,6 @@ import {
 import {
   type GivenInput,
   givenInputSchema,
-  type InputRequest,
-  type InputResponse,
   isObject,
   type StoredJob,
   toFields,
@@ -20,15 +18,16 @@ import {
   type ParamHeader,
   toParamHeaders,
 } from '@starloom/mcp-client/http-headers';
+import {
+  RisingProgress,
+  toGivenInputs,
+  toInputRequired,
+  toProgress,
+} from '@starloom/mcp-client/server';
 import { z } from 'zod';
 import { errorOf, TASKS_EXTENSION } from '../jobs/run-as-job.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import {
-  META_CONVERSATION,
-  RisingProgress,
-  type ToolResult,
-  toProgress,
-} from '../pipeline/respond.ts';
+import { META_CONVERSATION, type ToolResult } from '../pipeline/respond.ts';
 import { failure } from '../reasons.ts';
 import type { GatewayTools } from '../tools/catalog.ts';
 import type { Connection } from './connection.ts';
@@ -103,108 +102,13 @@ function readState(state: unknown): { readonly id: unknown; readonly last?: numb
 /** By the protocol's own fields, or by ours where a client has none. */
 function conversationOf({ meta, inputResponses }: McpRequest, requestState: unknown) {
   const id = requestState ?? meta[META_CONVERSATION];
-  const inputs = toGivenInputs(inputResponses) ?? inputsIn(meta);
+  const given = inputResponses === undefined ? undefined : toGivenInputs(inputResponses);
+  const inputs = given ?? inputsIn(meta);
   return { ...(typeof id === 'string' && { id }), ...(inputs && { inputs }) };
 }
 
 function inputsIn({ [META_INPUTS]: inputs }: Params): GivenInput[] | undefined {
   return inputs === undefined ? undefined : inputsSchema.safeParse(inputs).data;
-}
-
-// Questions of agents in the words of MCP, and what MCP clients answer. Where the agent speaks MCP
-// too, its own request and the client's own answer pass as they are.
-
-interface Asked {
-  readonly method: string;
-  readonly params: Params;
-}
-
-/** A result that asks the client; `undefined` when it declared too little to be asked these. */
-export function toInputRequired(
-  inputs: readonly InputRequest[],
-  conversationId: string,
-  capabilities: Params,
-): ToolResult | undefined {
-  const asked = inputs.map((input) => [input.id, toAsked(input)] as const);
-  if (!asked.every(([, request]) => request && canBeAsked(request, capabilities))) return undefined;
-  return {
-    resultType: 'input_required',
-    content: [],
-    inputRequests: Object.fromEntries(asked),
-    requestState: conversationId,
-  };
-}
-
-/** The questions that this client can be asked. */
-export function toInputRequests(inputs: readonly InputRequest[], capabilities: Params): Params {
-  const asked = inputs.map((input) => [input.id, toAsked(input)] as const);
-  return Object.fromEntries(
-    asked.filter(([, request]) => request && canBeAsked(request, capabilities)),
-  );
-}
-
-/** What a client brings back for such a result. */
-export function toGivenInputs(inputResponses: unknown): GivenInput[] | undefined {
-  if (!isObject(inputResponses)) return undefined;
-  return Object.entries(inputResponses).map(([id, native]) => ({
-    id,
-    response: toResponse(native),
-  }));
-}
-
-function toResponse(native: unknown): Omit<InputResponse, 'id'> {
-  const { action, content } = isObject(native) ? native : {};
-  if (action === 'decline' || action === 'cancel') return { action, native };
-  return { action: 'accept', native, ...(content !== undefined && { content }) };
-}
-
-function toAsked({ kind, message, url, schema, options, native, id }: InputRequest) {
-  if (isAsked(native)) return native;
-  switch (kind) {
-    case 'url':
-    case 'auth':
-      return url === undefined
-        ? undefined
-        : elicitation({ mode: 'url', message, url, elicitationId: id });
-    case 'form':
-      return elicitation({
-        message,
-        requestedSchema: { type: 'object', properties: {}, ...schema },
-      });
-    case 'text':
-      return elicitation({ message, requestedSchema: oneField('text', { type: 'string' }) });
-    case 'choice': {
-      const choices =
-        options?.map(({ id: value, label }) => ({ const: value, title: label })) ?? [];
-      const choice = { type: 'string', oneOf: choices };
-      return elicitation({ message, requestedSchema: oneField('choice', choice) });
-    }
-    case 'model':
-    case 'roots':
-      return undefined;
-  }
-}
-
-function elicitation(params: Params): Asked {
-  return { method: 'elicitation/create', params };
-}
-
-function oneField(name: string, property: Params): Params {
-  return { type: 'object', properties: { [name]: property }, required: [name] };
-}
-
-/** An empty `elicitation` means forms alone. */
-function canBeAsked({ method, params }: Asked, capabilities: Params): boolean {
-  if (method === 'sampling/createMessage') return isObject(capabilities.sampling);
-  if (method === 'roots/list') return isObject(capabilities.roots);
-  const { elicitation: declared } = capabilities;
-  if (!isObject(declared)) return false;
-  if (params.mode === 'url') return isObject(declared.url);
-  return isObject(declared.form) || !isObject(declared.url);
-}
-
-function isAsked(value: unknown): value is Asked {
-  return isObject(value) && typeof value.method === 'string' && isObject(value.params);
 }
 
 // A task of the client is a job of the caller, under the same id.

@@ -26,8 +26,8 @@ import {
   toFields,
   toHealthReason,
 } from '@starloom/core';
+import type { ListKind } from '@starloom/mcp-client/server';
 import type { NodeLink, OpenOptions } from '@starloom/wire/node-link';
-import type { ListKind } from '../mcp/server-factory.ts';
 import { failure } from '../reasons.ts';
 import type { NodeLinks } from './node-links.ts';
 

@@ -2,9 +2,9 @@
 // goes over the connection whose own principal registered the agent: no node sees calls of another.
 
 import { type InstanceKey, instanceKey, orAborted } from '@starloom/core';
+import type { ListKind } from '@starloom/mcp-client/server';
 import { deadlineSignal } from '@starloom/wire';
 import type { NodeLink } from '@starloom/wire/node-link';
-import type { ListKind } from '../mcp/server-factory.ts';
 import { failure } from '../reasons.ts';
 
 /** A node that said hello. */

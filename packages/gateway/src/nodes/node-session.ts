@@ -17,9 +17,9 @@ import {
   toFields,
 } from '@starloom/core';
 import { isRegistryOperator, type Principal } from '@starloom/identity';
+import { LIST_KINDS } from '@starloom/mcp-client/server';
 import { NodeLink, type ServedStream } from '@starloom/wire/node-link';
 import { z } from 'zod';
-import { LIST_KINDS } from '../mcp/server-factory.ts';
 import { failure } from '../reasons.ts';
 import type { Registrations } from '../registrations.ts';
 import type { MessageChannel } from '../transports/message-channel.ts';

@@ -317,12 +317,11 @@ class AttemptContext implements CallContext {
     const { clock } = this.#deps;
     fold.add({ type: 'status', data: { state: 'awaiting_input' } });
     const began = clock.monotonic();
-    this.#time.pause();
+    using _ = this.#time.pause();
     try {
       return await orAborted(this.call.ask(requests, options, this.#by), this.signal);
     } finally {
       deadline.extend(clock.monotonic() - began);
-      this.#time.resume();
     }
   };
 

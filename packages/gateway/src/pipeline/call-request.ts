@@ -1,7 +1,6 @@
 import type {
   Attachment,
   CallContext,
-  Counted,
   Envelope,
   FabricEvent,
   GivenInput,
@@ -10,6 +9,7 @@ import type {
   TrustTier,
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { EventPlace } from '@starloom/mcp-client/server';
 import type { Ends } from '@starloom/wire';
 import type { ActiveRequest, CallStart } from '../observe/observer.ts';
 import type { ToolResult } from './respond.ts';
@@ -33,13 +33,6 @@ export interface CallRequest {
   /** Goes on with a conversation, or with a call that waits for answers. */
   readonly conversation_id?: string | undefined;
   readonly inputs?: readonly GivenInput[] | undefined;
-}
-
-export interface EventPlace {
-  /** In a stream that outlives the connection. */
-  readonly cursor?: number | undefined;
-  /** How an MCP agent counts its progress, where the event is that. */
-  readonly counted?: Counted | undefined;
 }
 
 /** Who calls and how: what a transport knows of one request. */

@@ -9,9 +9,9 @@ import {
   FabricError,
   type FabricEvent,
 } from '@starloom/core';
+import type { EventPlace } from '@starloom/mcp-client/server';
 import { deadlineSignal } from '@starloom/wire';
 import { failure } from '../reasons.ts';
-import type { EventPlace } from './call-request.ts';
 
 interface EventChannelOptions {
   readonly stamper: EventStamper;

@@ -2,12 +2,10 @@
 
 import {
   type CallResult,
-  type Counted,
   type Envelope,
   ERROR_META_KEY,
   type ErrorPayload,
   FabricError,
-  type FabricEvent,
   type Fields,
   type InputRequest,
   isObject,
@@ -15,8 +13,9 @@ import {
   type Trace,
   toFields,
 } from '@starloom/core';
+import { META_CALL, toFailedResult } from '@starloom/mcp-client/server';
 import { toReadable } from '../mcp/names.ts';
-import type { Caller, EventPlace } from './call-request.ts';
+import type { Caller } from './call-request.ts';
 import type { Dispatched } from './dispatch.ts';
 
 export interface ToolResult {
@@ -27,9 +26,6 @@ export interface ToolResult {
   readonly _meta?: Record<string, unknown>;
 }
 
-export const META_CALL = 'io.starloom/call';
-export const META_EVENT = 'io.starloom/event';
-const META_CURSOR = 'io.starloom/cursor';
 export const META_CONVERSATION = 'io.starloom/conversation';
 
 /** Success of one of our own tools on its trace: the same JSON twice, for machines and for models. */
@@ -76,9 +72,7 @@ export function askingResult(error: FabricError, caller: Caller): ToolResult | u
 /** A failure of ours as payload; an error that the agent answered with as the agent wrote it. */
 export function toCapabilityErrorResult(error: FabricError, trace: Trace): ToolResult {
   const payload = error.toPayload(trace);
-  if (!error.answer) {
-    return { isError: true, content: [textOf(payload)], _meta: { [ERROR_META_KEY]: payload } };
-  }
+  if (!error.answer) return toFailedResult(payload);
   const { agent_id, attempts, fallback } = error.details;
   const call = { agent_id, attempts, fallback, trace };
   return withMeta(error.answer, { [META_CALL]: call, [ERROR_META_KEY]: payload });
@@ -91,74 +85,9 @@ function withMeta(
   return { content: [], ...answer, _meta: { ...toFields(_meta), ...ours } };
 }
 
-/** An event as MCP carries it. */
-export function toProgress(
-  event: FabricEvent,
-  progressToken: string | number,
-  rising: RisingProgress,
-  { cursor, counted }: EventPlace = {},
-) {
-  const message = messageOf(event);
-  return {
-    method: 'notifications/progress',
-    params: {
-      progressToken,
-      ...rising.next(counted),
-      ...(message !== undefined && { message }),
-      _meta: { [META_EVENT]: event, ...(cursor !== undefined && { [META_CURSOR]: cursor }) },
-    },
-  };
-}
-
-/** Small beside any count of an agent, and a power of two, so that sums of it are exact. */
-const STEP = 2 ** -20;
-const SMALLEST_SHARE = 2 ** -48;
-
-/**
- * What `progress` says over one request, where it must rise. What an agent counts stays as it is
- * while it rises; anything else is slightly above the last one, of no total.
- */
-export class RisingProgress {
-  #last: number;
-
-  constructor(last = 0) {
-    this.#last = last;
-  }
-
-  get last(): number {
-    return this.#last;
-  }
-
-  next(counted?: Counted): Counted {
-    if (counted && counted.progress > this.#last) {
-      this.#last = counted.progress;
-      return counted;
-    }
-    this.#last += Math.max(STEP, this.#last * SMALLEST_SHARE);
-    return { progress: this.#last };
-  }
-}
-
 /** The payload of any thrown value, on the trace the caller named or a new one. */
 export function toPayload(error: unknown, trace: Trace): ErrorPayload {
   return FabricError.from(error).toPayload(trace);
-}
-
-function messageOf({ type, data }: FabricEvent): string | undefined {
-  switch (type) {
-    case 'token':
-      return data.text;
-    case 'status':
-      return data.message ?? data.state;
-    case 'progress':
-      return data.message;
-    case 'tool_call':
-      return `${data.name} ${data.phase === 'start' ? 'called' : 'answered'}`;
-    case 'artifact':
-      return data.name ?? data.id;
-    default:
-      return undefined;
-  }
 }
 
 function textOf(payload: unknown) {

@@ -26,15 +26,14 @@ import {
   type RunJob,
 } from '@starloom/jobs';
 import type { ContentSegment } from '@starloom/sdk';
-import { z } from 'zod';
+import { type Budget, budgetSchema } from '../core/budgets.ts';
 import type { AgentEvent } from '../core/event-bus.ts';
 import { callerOf, type ExposedTools } from '../core/exposed-tools.ts';
-import { parseMedia } from '../core/media.ts';
+import { parseMedia, toBlocks } from '../core/media.ts';
 import type { AgentFace } from '../core/seams.ts';
 import type { AgentGuard } from '../guard.ts';
 import type { MandateCheck } from '../mandate-check.ts';
-import { toBlocks, toBody } from '../mcp/server/to-result.ts';
-import type { Budget } from '../peers/peer.ts';
+import { toBody } from '../mcp/server/to-result.ts';
 import { assertChoice, type TaskApprovals } from './approvals.ts';
 import { assertAccepted } from './card.ts';
 import { type AskedTask, readTask } from './read-task.ts';
@@ -69,11 +68,6 @@ const QUOTA = { jobs: 1_000, bytes: 64 * 1024 * 1024 };
 const MAX_AT_ONCE = 64;
 const MAX_MANDATES = 10_000;
 const GRACE_MS = 5_000;
-
-const amount = z.number().positive().optional();
-const budgetSchema = z
-  .object({ steps: amount, tokens: amount, seconds: amount, money: amount })
-  .optional();
 
 export class AgentTasks implements TaskJobs {
   readonly desk: JobDesk;

@@ -3,18 +3,11 @@
 
 import { FabricError, type Fields, type InputRequest, orAborted } from '@starloom/core';
 import type { JobRunContext } from '@starloom/jobs';
-import { approvalQuestion } from '../core/permission.ts';
+import { approvalRequest, isApproval } from '../core/permission.ts';
 import type { Approve, AskCaller } from '../core/seams.ts';
 
 /** The content of the answer; `undefined` when there is none. */
 type Ask = (request: InputRequest) => Promise<Fields | undefined>;
-
-const APPROVE = 'approve';
-
-const OPTIONS = [
-  { id: APPROVE, label: 'Yes', kind: 'allow_once' },
-  { id: 'reject', label: 'No', kind: 'reject_once' },
-];
 
 export class TaskApprovals {
   readonly #asking = new Map<string, Ask>();
@@ -37,11 +30,7 @@ export class TaskApprovals {
 
   readonly approve: Approve = async ({ call, sessionId }, tool, verdict) => {
     const ask = this.#asking.get(sessionId);
-    if (!ask) return false;
-    const message = approvalQuestion(call, tool, verdict);
-    const id = `approval-${call.id}`.slice(0, 128);
-    const answer = await ask({ id, kind: 'choice', message, options: OPTIONS });
-    return answer?.choice === APPROVE;
+    return ask !== undefined && isApproval(await ask(approvalRequest(call, tool, verdict)));
   };
 
   readonly askCaller: AskCaller = ({ sessionId }) => {

@@ -5,28 +5,22 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createCardSigner } from '@starloom/a2a/tasks';
 import { type Clock, type Log, systemClock } from '@starloom/core';
-import type { Authenticator } from '@starloom/identity';
 import { createMemoryJobEngine, openSqliteJobs } from '@starloom/jobs';
-import { createAddressGuard } from '@starloom/wire';
 import { writeOwnFile } from '@starloom/wire/own-file';
 import type { Agent } from '../agent.ts';
 import { ExposedTools } from '../core/exposed-tools.ts';
+import type { HttpFace, HttpFaceOptions } from '../http-face.ts';
 import { createMandateCheck } from '../mandate-check.ts';
-import type { HttpFace } from '../mcp/server/serve-http.ts';
 import { AgentTasks } from './agent-tasks.ts';
 import type { TaskApprovals } from './approvals.ts';
 import { openA2aHttp } from './serve-http.ts';
 
 export { TaskApprovals } from './approvals.ts';
 
-export interface A2aServerOptions {
+export interface A2aServerOptions extends HttpFaceOptions {
   readonly agent: Agent;
   /** With which the agent was opened. */
   readonly approvals?: TaskApprovals | undefined;
-  readonly host?: string | undefined;
-  /** 0 picks a free one. */
-  readonly port: number;
-  readonly authenticator?: Authenticator | undefined;
   /** Whether callers need a key, for the card; default: where there is an authenticator. */
   readonly needsKey?: boolean | undefined;
   /** Of this agent: tasks and the key of the card are kept below it; absent: in memory. */
@@ -44,9 +38,9 @@ const KEY_FILE = 'a2a-card-key.pem';
 
 export async function openA2aServer(options: A2aServerOptions): Promise<A2aServer> {
   const { agent, approvals, folder, log, clock = systemClock, authenticator } = options;
-  const { config, guard, name, version } = agent;
+  const { config, guard } = agent;
   const { a2a } = config.toml;
-  const { mcp, description } = config.agent;
+  const { mcp } = config.agent;
   const tools = new ExposedTools(agent, mcp, log);
   const pem = a2a.signing_key?.reveal() ?? (await keptKey(folder));
   const engine =
@@ -65,19 +59,11 @@ export async function openA2aServer(options: A2aServerOptions): Promise<A2aServe
   });
   try {
     const face = await openA2aHttp({
-      about: { name, version, description, versions: a2a.versions },
-      agentId: guard.agentId,
-      tools,
-      tasks,
+      ...{ agent, tools, tasks, clock, log, authenticator },
       sign: createCardSigner(pem),
-      webhooks: createAddressGuard({ allow: a2a.webhook_hosts }),
       host: options.host,
       port: options.port,
-      publicUrl: a2a.public_url,
-      authenticator,
       needsKey: options.needsKey ?? authenticator !== undefined,
-      clock,
-      log,
     });
     const cardKey = createPublicKey(createPrivateKey(pem)).export({ format: 'jwk' });
     return { ...face, cardKey: { ...cardKey } };

@@ -1,7 +1,7 @@
 // The agent as A2A server over HTTP: its card, JSON-RPC at the root and REST below it. The card is public, since
 // it says how to authenticate; for everything else the caller must have a key where the agent has one.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { a2aError, CARD_PATH, LEGACY, toA2aRefusal } from '@starloom/a2a';
 import {
   A2aFace,
@@ -13,43 +13,22 @@ import {
   serveJsonRpc,
   serveRest,
 } from '@starloom/a2a/tasks';
-import {
-  type Clock,
-  FabricError,
-  isLoopback,
-  isObject,
-  type Log,
-  type Trace,
-} from '@starloom/core';
-import type { Authenticator } from '@starloom/identity';
-import {
-  type AddressGuard,
-  createBrowserGuard,
-  jsonExcess,
-  settlesWithin,
-  writeRefusal,
-} from '@starloom/wire';
+import { type Clock, FabricError, isObject, type Log, type Trace } from '@starloom/core';
+import { createAddressGuard, jsonExcess, writeRefusal } from '@starloom/wire';
+import type { Agent } from '../agent.ts';
 import type { ExposedTools } from '../core/exposed-tools.ts';
 import { answerTrace } from '../guard.ts';
-import { type HttpFace, listen } from '../mcp/server/serve-http.ts';
+import { type HttpFace, type HttpFaceOptions, openHttpFace } from '../http-face.ts';
 import { failure } from '../reasons.ts';
 import type { AgentTasks } from './agent-tasks.ts';
-import { type CardFacts, toCard } from './card.ts';
+import { toCard } from './card.ts';
 
-export interface A2aHttpOptions {
-  readonly about: Pick<CardFacts, 'name' | 'version' | 'description' | 'versions'>;
-  readonly agentId: string;
+interface A2aHttpOptions extends HttpFaceOptions {
+  readonly agent: Agent;
   readonly tools: ExposedTools;
   readonly tasks: AgentTasks;
   readonly sign: CardSigner;
-  /** Of the addresses that push notifications go to. */
-  readonly webhooks: AddressGuard;
-  readonly host?: string | undefined;
-  /** 0 picks a free one. */
-  readonly port: number;
-  readonly publicUrl?: string | undefined;
-  /** Absent: callers of this machine need no key. */
-  readonly authenticator?: Authenticator | undefined;
+  /** Whether callers need a key, for the card. */
   readonly needsKey: boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -59,50 +38,39 @@ const MAX_BODY_BYTES = 4_194_304;
 const JSON_LIMITS = { depth: 64, nodes: 200_000 };
 const MAX_DUE = 10_000;
 const TAKE_OVER_MS = 10_000;
-const CUT_MS = 500;
 const ANONYMOUS = { id: 'anonymous' };
 const INVALID_REQUEST = -32_600;
 const JSON_TYPE = /^application\/(?:a2a\+)?json\s*(?:;|$)/i;
 const RPC_CHECKS = { assertMessage, idOf };
 
-/** BAD_INPUT when the port is taken, or when others could call without a key. */
 export async function openA2aHttp(options: A2aHttpOptions): Promise<HttpFace> {
-  const { host = '127.0.0.1', port, authenticator, tasks } = options;
-  if (!authenticator && !isLoopback(host)) throw failure('no_keys', { host });
-  const served = new A2aListener(options, host);
-  const server = createServer(
-    { headersTimeout: 15_000, requestTimeout: 30_000 },
-    (request, response) => void served.serve(request, response),
-  );
-  const url = await listen(server, host, port);
+  const { tasks, agent } = options;
+  const { public_url: publicUrl } = agent.config.toml.a2a;
+  const served = new A2aListener(options);
+  const face = await openHttpFace(options, {
+    names: publicUrl === undefined ? [] : [new URL(publicUrl).hostname],
+    serve: (request, response, assertSameSite) => served.serve(request, response, assertSameSite),
+    drain: async () => {
+      await served.close();
+      await tasks.close();
+    },
+  });
   tasks.start();
   served.start();
-  return { url, close: () => close(server, served, tasks) };
-}
-
-async function close(server: Server, served: A2aListener, tasks: AgentTasks): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  await served.close();
-  await tasks.close();
-  await settlesWithin(closed, CUT_MS);
-  server.closeAllConnections();
-  await closed;
+  return face;
 }
 
 class A2aListener {
   readonly #options: A2aHttpOptions;
   readonly #push: PushNotifications;
   readonly #cards = new CardServer();
-  readonly #assertSameSite: ReturnType<typeof createBrowserGuard>;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: A2aHttpOptions, host: string) {
-    const { tasks, webhooks: guard, log, clock, publicUrl } = options;
+  constructor(options: A2aHttpOptions) {
+    const { tasks, agent, log, clock } = options;
     this.#options = options;
+    const guard = createAddressGuard({ allow: agent.config.toml.a2a.webhook_hosts });
     this.#push = new PushNotifications({ jobs: tasks, guard, log, clock });
-    const names = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
-    this.#assertSameSite = createBrowserGuard(host, names);
   }
 
   /** Goes on with webhooks of tasks that an earlier start left behind. */
@@ -121,23 +89,27 @@ class A2aListener {
     await this.#push.close();
   }
 
-  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    assertSameSite: () => void,
+  ): Promise<void> {
     const url = URL.parse(request.url ?? '/', 'http://agent');
     const path = url?.pathname.replace(/\/+$/, '') ?? '';
     const trace = answerTrace({ headers: request.headers });
     let id: string | number | null = null;
     try {
-      this.#assertSameSite(request.headers);
+      assertSameSite();
       if (!url) throw failure('not_found/path');
       const version = requestedVersion(request, url);
       const face = await this.#face(request, response, { path, version });
       if (path === CARD_PATH) {
         if (!/^(?:GET|HEAD)$/.test(request.method ?? '')) throw failure('not_found/path');
         const card = await face.getAgentCard();
-        const isHybrid = version === LEGACY && this.#options.about.versions.includes(LEGACY);
+        const isHybrid = version === LEGACY && this.#a2a.versions.includes(LEGACY);
         return await this.#cards.serve({ request, response }, card, isHybrid);
       }
-      assertVersion(version, this.#options.about.versions);
+      assertVersion(version, this.#a2a.versions);
       const body = await readBody(request);
       id = idOf(body);
       const exchange = { request, response, url, body, seen: UNSEEN, detach: () => {} };
@@ -156,7 +128,10 @@ class A2aListener {
     response: ServerResponse,
     { path, version }: { readonly path: string; readonly version: string },
   ): Promise<A2aFace> {
-    const { tasks, tools, about, agentId, publicUrl, needsKey, sign } = this.#options;
+    const { tasks, tools, agent, needsKey, sign } = this.#options;
+    const { name, version: own, config, guard } = agent;
+    const { public_url: publicUrl, versions } = this.#a2a;
+    const about = { name, version: own, description: config.agent.description, versions };
     const { headers } = request;
     const owner = path === CARD_PATH ? ANONYMOUS : await this.#authenticate(request);
     const left = new AbortController();
@@ -168,12 +143,16 @@ class A2aListener {
         owner,
         signal: left.signal,
         isLegacy: version === LEGACY,
-        agentId,
+        agentId: guard.agentId,
         card: (isExtended) => sign(toCard(tools.list(), { ...about, base, needsKey }, isExtended)),
         awaitSkills: async () => {},
         begin: (task) => tasks.begin(task, owner, headers),
       },
     );
+  }
+
+  get #a2a() {
+    return this.#options.agent.config.toml.a2a;
   }
 
   async #authenticate({ headersDistinct: headers, url }: IncomingMessage) {

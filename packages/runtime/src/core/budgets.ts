@@ -3,8 +3,8 @@
 
 import type { FabricError } from '@starloom/core';
 import type { ResponseMetadata, Usage } from '@starloom/sdk';
+import { z } from 'zod';
 import type { AgentFile } from '../config/agent-file.ts';
-import type { Budget } from '../peers/peer.ts';
 import { failure } from '../reasons.ts';
 import type { Emit } from './event-bus.ts';
 import type { TurnResult } from './seams.ts';
@@ -21,17 +21,32 @@ export interface BudgetAbove {
   spend(metadata: ResponseMetadata, estimate: Usage): void;
 }
 
+/** What a caller grants for a task. */
+export const budgetSchema = z.object({
+  steps: z.int().positive().optional().describe('Questions to its model'),
+  tokens: z.int().positive().optional(),
+  seconds: z.number().positive().optional(),
+  money: z.number().positive().optional(),
+});
+
+/** Absent fields are not limited. */
+export type Budget = Readonly<z.output<typeof budgetSchema>>;
+
 /** The limits, where a caller grants less than they do. */
-export function withinBudget(limits: Limits, budget: Budget = {}): Limits {
-  const least = (own: number, given: number = own) => Math.min(own, given);
+export function withinBudget(limits: Limits, ...budgets: readonly (Budget | undefined)[]): Limits {
   const { money } = limits;
-  return {
-    ...limits,
-    steps: least(limits.steps, budget.steps),
-    tokens: least(limits.tokens, budget.tokens),
-    seconds: least(limits.seconds, budget.seconds),
-    ...(money && { money: { ...money, limit: least(money.limit, budget.money) } }),
+  const own = { ...limits, money: money?.limit };
+  const { money: limit, ...least } = leastOf(own, ...budgets) as Record<keyof Budget, number>;
+  return { ...limits, ...least, ...(money && { money: { ...money, limit } }) };
+}
+
+/** Of each, the smallest that is there. */
+export function leastOf(...budgets: readonly (Budget | undefined)[]): Budget {
+  const least = (name: keyof Budget) => {
+    const given = budgets.flatMap((one) => one?.[name] ?? []);
+    return given.length > 0 ? { [name]: Math.min(...given) } : {};
   };
+  return { ...least('steps'), ...least('tokens'), ...least('seconds'), ...least('money') };
 }
 
 export class TurnBudget implements BudgetAbove {

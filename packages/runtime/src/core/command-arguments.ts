@@ -213,12 +213,6 @@ export function splitWords(line: string): Word[] | undefined {
   }
 }
 
-/** The text as one word that reads back as itself, and as nothing but text. */
-export function quoteWord(text: string): string {
-  if (/^[^\s"'\\=-][^\s"'\\=]*$/.test(text)) return text;
-  return `"${text.replace(/["\\]/g, '\\$&')}"`;
-}
-
 interface ReadWord extends Omit<Word, 'typed'> {
   readonly end: number;
 }

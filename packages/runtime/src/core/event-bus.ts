@@ -12,45 +12,22 @@ import {
 import type { ContentSegment, ResponseMetadata, ToolCall, ToolResult } from '@starloom/sdk';
 import type { Origin, PlannedStep, Verdict } from './seams.ts';
 
-type Family = 'INPUT:*' | 'EXEC:*' | 'STREAM:*' | 'SAFETY:*';
-type FamilyPrefix<Pattern extends Family> = Pattern extends `${infer Prefix}:*` ? Prefix : never;
-
-/** A name, or a family of names such as `EXEC:*`. */
-export type EventPattern = AgentEventName | Family;
-
-export type EventMatching<Pattern extends EventPattern> = Pattern extends AgentEventName
-  ? AgentEventOf<Pattern>
-  : Pattern extends Family
-    ? Extract<AgentEvent, { type: `${FamilyPrefix<Pattern>}:${string}` }>
-    : never;
-
 type Listener = (event: never) => unknown;
 
 export class EventBus {
   readonly #log: Log;
-  readonly #listeners = new Map<EventPattern | '*', Set<Listener>>();
+  readonly #listeners = new Map<AgentEventName | '*', Set<Listener>>();
 
   constructor(log: Log) {
     this.#log = log;
   }
 
-  /** Returns how to stop listening; so do `once` and `onAny`. */
-  on<Pattern extends EventPattern>(
-    pattern: Pattern,
-    listener: (event: EventMatching<Pattern>) => unknown,
+  /** Returns how to stop listening; so does `onAny`. */
+  on<Name extends AgentEventName>(
+    name: Name,
+    listener: (event: AgentEventOf<Name>) => unknown,
   ): () => void {
-    return this.#add(pattern, listener);
-  }
-
-  once<Pattern extends EventPattern>(
-    pattern: Pattern,
-    listener: (event: EventMatching<Pattern>) => unknown,
-  ): () => void {
-    const stop = this.#add(pattern, (event: EventMatching<Pattern>) => {
-      stop();
-      return listener(event);
-    });
-    return stop;
+    return this.#add(name, listener);
   }
 
   onAny(listener: (event: AgentEvent) => unknown): () => void {
@@ -59,8 +36,7 @@ export class EventBus {
 
   emit(event: AgentEvent): void {
     if (this.#listeners.size === 0) return;
-    const family = `${event.type.slice(0, event.type.indexOf(':'))}:*` as Family;
-    for (const key of [event.type, family, '*'] as const) {
+    for (const key of [event.type, '*'] as const) {
       for (const listener of this.#listeners.get(key) ?? []) this.notify(listener, event);
     }
   }
@@ -75,7 +51,7 @@ export class EventBus {
     }
   }
 
-  #add(key: EventPattern | '*', listener: Listener): () => void {
+  #add(key: AgentEventName | '*', listener: Listener): () => void {
     const listeners = this.#listeners.get(key) ?? new Set();
     this.#listeners.set(key, listeners);
     const entry: Listener = (event) => listener(event);

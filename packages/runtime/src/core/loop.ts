@@ -4,6 +4,7 @@
 
 import { childTrace, FabricError, type Hop, type Trace } from '@starloom/core';
 import type { Block, IAgentContext, ITool, ToolCall } from '@starloom/sdk';
+import { type DeadlineSignal, deadlineSignal } from '@starloom/wire';
 import type { OfferedTools } from '../tool-search/offered-tools.ts';
 import { type Answer, askModel, type ModelParts, type Question } from './ask-model.ts';
 import { FailureBreaker } from './breaker.ts';
@@ -15,7 +16,6 @@ import type { Labeller, Planning, ToolOutcome, TurnResult } from './seams.ts';
 import type { AgentSession } from './session.ts';
 import type { ToolPath } from './tool-path.ts';
 import type { ToolRegistry } from './tool-registry.ts';
-import { TurnTime } from './turn-time.ts';
 
 const CALLS_AT_ONCE = 16;
 const REQUEST_OF_ANOTHER =
@@ -48,7 +48,10 @@ export interface Turn {
   readonly allowed?: ReadonlySet<string> | undefined;
 }
 
-type TimedTurn = Omit<Turn, 'budget'> & { readonly time: TurnTime; readonly budget: TurnBudget };
+type TimedTurn = Omit<Turn, 'budget'> & {
+  readonly time: DeadlineSignal;
+  readonly budget: TurnBudget;
+};
 
 type Tools = ReadonlyMap<string, ITool>;
 
@@ -58,7 +61,8 @@ export async function runTurn(turn: Turn, parts: LoopParts): Promise<TurnOutcome
   const { labeller, limits, clock } = parts;
   const { session, request, emit } = turn;
   const budget = new TurnBudget(limits, emit, turn.budget);
-  using time = new TurnTime({
+  // Its clock stands still while a person is asked.
+  using time = deadlineSignal({
     ms: limits.seconds * 1000,
     parent: turn.signal,
     reason: () => budget.timeUp(),

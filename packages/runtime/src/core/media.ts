@@ -1,3 +1,4 @@
+import type { ContentBlock } from '@modelcontextprotocol/server';
 import type { ContentSegment } from '@starloom/sdk';
 
 export type Media =
@@ -36,3 +37,36 @@ export function fromUrl(type: 'image' | 'audio' | 'video', url: string): Content
 }
 
 const DATA_URL = /^data:([^;,]+)(?:;[^,]*)?;base64,(.*)$/s;
+
+/** A segment of an answer as MCP shows it, and A2A and editors after it. Thoughts and calls are no part of it. */
+export function toBlocks(segment: ContentSegment): ContentBlock[] {
+  const { type, text = '' } = segment;
+  switch (type) {
+    case 'text':
+      return [{ type: 'text', text }];
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'file':
+      return segment.data === undefined ? [] : [toMedia(type, segment)];
+    case 'ui':
+      return [{ type: 'text', text: JSON.stringify(segment.ui) }];
+    case 'reasoning':
+    case 'tool_call':
+    case 'tool_result':
+      return [];
+  }
+}
+
+function toMedia(
+  type: 'image' | 'audio' | 'video' | 'file',
+  segment: ContentSegment,
+): ContentBlock {
+  const media = parseMedia(segment);
+  const { mimeType } = media;
+  const { name = type } = segment;
+  if (media.kind === 'url') return { type: 'resource_link', uri: media.url, name, mimeType };
+  if (type === 'image' || type === 'audio') return { type, data: media.base64, mimeType };
+  const uri = `agent:${encodeURIComponent(name)}`;
+  return { type: 'resource', resource: { uri, blob: media.base64, mimeType } };
+}

@@ -1,6 +1,7 @@
 // Which tools an origin may call at all; the arguments are judged later. Another agent may call tools that
 // are exposed and not private. A tool that asks for approval needs it unless a person typed the call.
 
+import type { InputRequest } from '@starloom/core';
 import type { ITool, ToolCall } from '@starloom/sdk';
 import { type Exposure, mayCall } from './exposure.ts';
 import type { AlwaysRule, ToolRequest, Verdict } from './seams.ts';
@@ -35,12 +36,29 @@ export function describeQuestion({ reasons, covers, plan = [] }: Verdict): strin
 }
 
 const MAX_SHOWN_ARGUMENTS = 2_000;
+const MAX_ID = 128;
+const APPROVE = 'approve';
+const OPTIONS = [
+  { id: APPROVE, label: 'Yes', kind: 'allow_once' },
+  { id: 'reject', label: 'No', kind: 'reject_once' },
+];
 
-/** The same for a person who does not see the call otherwise. */
-export function approvalQuestion({ args }: ToolCall, { name }: ITool, verdict: Verdict): string {
+/** The question to a caller over MCP or A2A, whose person does not see the call otherwise. */
+export function approvalRequest(
+  { id, args }: Required<ToolCall>,
+  { name }: ITool,
+  verdict: Verdict,
+): InputRequest {
   const all = JSON.stringify(args) ?? '';
   const shown = all.length > MAX_SHOWN_ARGUMENTS ? `${all.slice(0, MAX_SHOWN_ARGUMENTS)}…` : all;
-  return [`The agent wants to run ${name} with ${shown}`, ...describeQuestion(verdict)].join('\n');
+  const lines = [`The agent wants to run ${name} with ${shown}`, ...describeQuestion(verdict)];
+  const message = lines.join('\n');
+  return { id: `approval-${id}`.slice(0, MAX_ID), kind: 'choice', message, options: OPTIONS };
+}
+
+/** Whether the content of an answer to it is a yes. */
+export function isApproval(content: unknown): boolean {
+  return Object(content).choice === APPROVE;
 }
 
 /** The calls that "always" would allow. */

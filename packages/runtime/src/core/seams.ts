@@ -25,9 +25,8 @@ import type {
   Usage,
 } from '@starloom/sdk';
 import type { McpServerConfig } from '../config/agent-toml.ts';
-import type { Budget } from '../peers/peer.ts';
 import type { ProgramOutput, ProgramRun } from '../plugins/run-program.ts';
-import type { TurnBudget } from './budgets.ts';
+import type { Budget, TurnBudget } from './budgets.ts';
 import type { AgentEvent, Emit } from './event-bus.ts';
 import type { ToolCaller } from './exposure.ts';
 

@@ -3,7 +3,7 @@
 
 import { closestWord, normalName } from '@starloom/core';
 import type { ITool, JsonSchema, ToolCall } from '@starloom/sdk';
-import { propertiesOf, quoteWord, splitWords, toArguments, typesOf } from './command-arguments.ts';
+import { propertiesOf, splitWords, toArguments, typesOf } from './command-arguments.ts';
 import { shortName } from './tool-registry.ts';
 
 type Tools = ReadonlyMap<string, ITool>;
@@ -30,14 +30,6 @@ export function parseSlashCommand(text: string, tools: Tools): SlashCommand | un
     return problem(`${parsed.problem}\nUsage: ${usageOf(name, found.tool)}`);
   }
   return { kind: 'call', call: { name: found.tool.name, args: parsed.args } };
-}
-
-/** The line that asks for exactly this call. */
-export function formatSlashCommand({ name, args }: ToolCall): string {
-  const words = Object.entries(args ?? {}).map(([key, value]) => {
-    return `${key}=${quoteWord(typeof value === 'string' ? value : JSON.stringify(value))}`;
-  });
-  return [`/${name}`, ...words].join(' ');
 }
 
 /** What can be typed, for completion: the shortest name of each tool that means it alone. */

@@ -165,12 +165,8 @@ export class ToolPath {
     const question = this.#parts.askCaller?.(request);
     const ask = async (words: string) => {
       using _ = request.pause?.();
-      deadline.pause();
-      try {
-        return await orAborted(question?.(words) ?? Promise.resolve(undefined), signal);
-      } finally {
-        deadline.resume();
-      }
+      using __ = deadline.pause();
+      return await orAborted(question?.(words) ?? Promise.resolve(undefined), signal);
     };
     try {
       signal.throwIfAborted();

@@ -2,16 +2,17 @@
 // gateway. The one that takes it gets no more tools, trust and budget than its caller has left. What comes back is
 // untrusted data.
 
-import { type Clock, FabricError, nextHop } from '@starloom/core';
+import { type Clock, FabricError } from '@starloom/core';
 import { type ContentSegment, defineTool, type ITool, type ToolOutput } from '@starloom/sdk';
 import { z } from 'zod';
 import type { HelperEntry } from '../config/agent-file.ts';
+import { budgetSchema, leastOf } from '../core/budgets.ts';
 import type { DelegateKind } from '../core/event-bus.ts';
 import { CALL, type CoreContext, type CoreTool, FOR_CALL } from '../core/seams.ts';
 import type { AgentGuard } from '../guard.ts';
-import type { Budget, Peer, PeerOutcome } from '../peers/peer.ts';
+import { type Peer, toDelegateOptions, toPeerOutput } from '../peers/peer.ts';
 import { failure } from '../reasons.ts';
-import { type HelperTeam, type HelperWork, leastOf } from './helper-team.ts';
+import type { HelperTeam, HelperWork } from './helper-team.ts';
 
 export const DELEGATE = 'agent:delegate';
 
@@ -23,32 +24,21 @@ const delegateSchema = z.strictObject({
   to: z.string().min(1).max(200).describe('Who takes the task'),
   task: z.string().min(1).max(MAX_TASK_CHARACTERS).describe('All that it needs to know'),
   tools: z.array(z.string().min(1)).max(64).optional().describe('Only these of its tools'),
-  budget: z
-    .strictObject({
-      steps: z.int().min(1).optional().describe('Questions to its model'),
-      tokens: z.int().min(1).optional(),
-      seconds: z.number().positive().optional(),
-      money: z.number().positive().optional(),
-    })
-    .optional()
-    .describe('What it may use; never more than is left'),
+  budget: budgetSchema.strict().optional().describe('What it may use; never more than is left'),
   deadline: z.number().positive().max(86_400).optional().describe('In seconds from now'),
 });
 
 type Delegated = z.output<typeof delegateSchema>;
 
-/** What the tool makes of a task for a peer: the port says the rest. */
-export interface GatewayTask {
-  /** Capabilities that the agent may use for us; absent: what its manifest allows. */
-  readonly tools?: readonly string[] | undefined;
-}
-
-export interface DelegationOptions {
+interface DelegationOptions {
   readonly helpers: readonly HelperEntry[];
   readonly team: HelperTeam;
   readonly peers: ReadonlyMap<string, Peer>;
-  /** The agent of the gateway by this name, where the agent knows a gateway. */
-  readonly gateway?: ((name: string, task: GatewayTask) => Peer) | undefined;
+  /**
+   * The agent of the gateway by this name, where the agent knows a gateway. `tools`: the capabilities that it
+   * may use for us; absent: what its manifest allows.
+   */
+  readonly gateway?: ((name: string, tools: readonly string[] | undefined) => Peer) | undefined;
   readonly guard: AgentGuard;
   readonly clock: Clock;
 }
@@ -61,7 +51,7 @@ export function createDelegation(options: DelegationOptions): ITool | undefined 
   const kindOf = (to: string): DelegateKind => {
     const helper = helpers.find(({ name }) => name === to);
     if (helper) return helper.process ? 'process' : 'helper';
-    if (peers.has(to)) return 'peer';
+    if (peers.has(nameIn(to))) return 'peer';
     if (gateway) return 'gateway';
     const known = [...helpers.map(({ name }) => name), ...peers.keys()].join(', ');
     throw failure('no_such_helper', { to, known });
@@ -82,7 +72,7 @@ export function createDelegation(options: DelegationOptions): ITool | undefined 
     [FOR_CALL]: ({ to }) =>
       helpers.some(({ name }) => name === to)
         ? { ...tool, effect: 'read', source: `helper:${to}` }
-        : { ...tool, source: `peer:${to}` },
+        : { ...tool, source: `peer:${nameIn(String(to))}` },
   };
 
   async function delegate(given: Delegated, context: CoreContext): Promise<ToolOutput> {
@@ -129,30 +119,20 @@ export function createDelegation(options: DelegationOptions): ITool | undefined 
 
   async function askPeer(given: Delegated, context: CoreContext, kind: DelegateKind) {
     const { request, emit } = context[CALL];
-    const { signal, trace, hop, mandate } = context;
-    const { to, task, tools } = given;
+    const { trace, hop } = context;
+    const { to, task: text, tools } = given;
     const left = request.budget?.left;
     const money = left?.money?.limit;
     const budget = leastOf(given.budget, { seconds: given.deadline }, left && { ...left, money });
-    const peer = peers.get(to) ?? gateway?.(to, { tools });
+    const name = nameIn(to);
+    const peer = peers.get(name) ?? gateway?.(name, tools);
     if (!peer) throw failure('no_such_helper', { to, known: '' });
-    const place = { depth: hop.depth, chain: [...hop.chain] };
-    guard.assertMayCall({ trace, hop });
+    const { hop: below } = guard.assertMayCall({ trace, hop });
     const named = { call: request.call.id, to, kind };
-    emit('EXEC:DELEGATED', { ...named, hop: nextHop(place), tools: [...(tools ?? [])] });
-    const outcome = await peer.delegate(
-      { text: task },
-      {
-        ...{ signal, mandate, budget },
-        trace: { ...trace, parent_span_id: null },
-        hop: place,
-        deadlineMs: budget.seconds === undefined ? undefined : budget.seconds * 1000,
-        onEvent: (event) => {
-          if (event.type === 'progress') context.progress(event.data.message ?? to);
-        },
-      },
-    );
-    return fromPeer(outcome);
+    emit('EXEC:DELEGATED', { ...named, hop: below, tools: [...(tools ?? [])] });
+    const skill = to === name ? undefined : to.slice(name.length + 1);
+    const outcome = await peer.delegate({ text, skill }, toDelegateOptions(context, budget));
+    return { output: toPeerOutput(outcome) };
   }
 
   return tool;
@@ -163,10 +143,8 @@ function describe({ helpers, peers, gateway }: DelegationOptions): string {
     ...helpers.map(({ name, description }) => `${name}: ${description}`),
     ...[...peers.keys()].map((name) => `${name}: an agent elsewhere`),
   ];
-  const others = gateway
-    ? ['any agent that fabric:agents lists, as <agent> or <agent>/<capability>']
-    : [];
-  return `It can be ${[...named, ...others].join('; ')}.`;
+  const others = gateway ? ['any agent that fabric:agents or peers:list lists'] : [];
+  return `It can be ${[...named, ...others].join('; ')}. Agents elsewhere may be named with a skill: <agent>/<skill>.`;
 }
 
 /** For the reader: what was said and shown, not what was thought. */
@@ -175,16 +153,8 @@ function toOutput(segments: readonly ContentSegment[]): ContentSegment[] {
   return shown.length > 0 ? shown : [{ type: 'text', text: 'It gave no answer.' }];
 }
 
-function fromPeer(outcome: PeerOutcome): { output: ToolOutput; usage?: Budget & object } {
-  if (outcome.status === 'failed') throw outcome.error;
-  if (outcome.status === 'asking') {
-    throw failure('helper_asks', { to: outcome.peer, question: outcome.question });
-  }
-  const { text, data, artifacts, usage } = outcome;
-  const more = data === undefined ? [] : [JSON.stringify(data, null, 2)];
-  const files = artifacts.map(
-    ({ name, mediaType, text: words, uri }) => `[${name} (${mediaType})]\n${words ?? uri ?? ''}`,
-  );
-  const output = [text, ...more, ...files].filter((part) => part !== '').join('\n\n');
-  return { output, ...(usage && { usage }) };
+/** `researcher` of `researcher/search`, where the rest names a skill. */
+function nameIn(to: string): string {
+  const [name = ''] = to.split('/', 1);
+  return name;
 }

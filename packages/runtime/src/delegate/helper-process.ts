@@ -10,6 +10,8 @@ import { childTrace, FabricError, fromErrorPayload } from '@starloom/core';
 import type { ITool, ResponseMetadata, Usage } from '@starloom/sdk';
 import {
   childEnvironment,
+  type DeadlineSignal,
+  deadlineSignal,
   readNdjson,
   spawnProcess,
   toUpstream,
@@ -19,7 +21,6 @@ import type { HelperEntry, ProviderConfig } from '../config/agent-file.ts';
 import { TurnBudget } from '../core/budgets.ts';
 import type { LoopParts, Turn, TurnOutcome } from '../core/loop.ts';
 import type { ToolOutcome, ToolRequest } from '../core/seams.ts';
-import { TurnTime } from '../core/turn-time.ts';
 import { findKey } from '../providers/ai-sdk/load-model.ts';
 import { failure } from '../reasons.ts';
 
@@ -64,7 +65,7 @@ const GRACE_MS = 2_000;
 export async function runInProcess(work: ProcessWork, host: ProcessHost): Promise<TurnOutcome> {
   const { helper, parts } = work;
   const { limits, clock } = parts;
-  using time = new TurnTime({
+  using time = deadlineSignal({
     ms: limits.seconds * 1000,
     parent: work.turn.signal,
     reason: () => new TurnBudget(limits, work.turn.emit).timeUp(),
@@ -122,7 +123,7 @@ function toTask({ helper, turn, parts }: ProcessWork, host: ProcessHost): Proces
   return { request, trace, hop, folder: host.folder, provider, key, limits, system, tools };
 }
 
-type TimedTurn = Turn & { readonly time: TurnTime };
+type TimedTurn = Turn & { readonly time: DeadlineSignal };
 
 /** Runs the calls of the process. Its context is kept here: what the process says of it does not count. */
 class ProcessCalls {

@@ -5,13 +5,12 @@
 import { matchesGlob, type Trace } from '@starloom/core';
 import type { Block, ContentSegment, IProvider } from '@starloom/sdk';
 import type { HelperEntry } from '../config/agent-file.ts';
-import { withinBudget } from '../core/budgets.ts';
+import { type Budget, withinBudget } from '../core/budgets.ts';
 import type { AgentEventName, Emit } from '../core/event-bus.ts';
 import { type LoopParts, runTurn, type TurnOutcome } from '../core/loop.ts';
 import type { ToolOutcome, ToolRequest } from '../core/seams.ts';
 import { AgentSession } from '../core/session.ts';
 import type { ToolPath } from '../core/tool-path.ts';
-import type { Budget } from '../peers/peer.ts';
 import { failure } from '../reasons.ts';
 import type { ProcessWork } from './helper-process.ts';
 
@@ -81,7 +80,7 @@ export class HelperTeam {
     const { helper, request: outer } = work;
     const parts = this.#options.parts();
     const left = outer.budget?.left ?? parts.limits;
-    const limits = withinBudget(withinBudget(left, helper.limits), work.budget);
+    const limits = withinBudget(left, helper.limits, work.budget);
     const turn = {
       session: new AgentSession(crypto.randomUUID()),
       request: this.#taskBlock(work),
@@ -149,15 +148,6 @@ export class HelperTeam {
       emit('STREAM:PROGRESS', { call: request.call.id, message: `${helper.name}: step ${step}` });
     };
   }
-}
-
-/** Of each, the smallest that is there. */
-export function leastOf(...budgets: readonly (Budget | undefined)[]): Budget {
-  const least = (name: keyof Budget) => {
-    const given = budgets.flatMap((one) => one?.[name] ?? []);
-    return given.length > 0 ? { [name]: Math.min(...given) } : {};
-  };
-  return { ...least('steps'), ...least('tokens'), ...least('seconds'), ...least('money') };
 }
 
 function pauseBoth(...requests: readonly ToolRequest[]): Disposable {

@@ -23,7 +23,7 @@ import type {
   ToolResult,
 } from '@starloom/sdk';
 import type { AgentEvent, AgentEvents } from '../core/event-bus.ts';
-import { parseMedia } from '../core/media.ts';
+import { toBlocks } from '../core/media.ts';
 import type { Attachment } from '../core/seams.ts';
 
 const STOPPED_BY: Partial<Record<FinishReason, StopReason>> = {
@@ -274,35 +274,13 @@ export function toMessage(prompt: readonly ContentBlock[]) {
 
 /** For the editor to show; `undefined` for what is no content, such as a call. */
 export function toContentBlock(segment: ContentSegment): ContentBlock | undefined {
-  const { type, text } = segment;
-  switch (type) {
-    case 'text':
-    case 'reasoning':
-      return { type: 'text', text: text ?? '' };
-    case 'image':
-    case 'audio':
-    case 'video':
-    case 'file': {
-      if (segment.data === undefined) return undefined;
-      const media = parseMedia(segment);
-      const { mimeType } = media;
-      const { name } = segment;
-      if (media.kind === 'url') {
-        return { type: 'resource_link', uri: media.url, name: name ?? media.url };
-      }
-      if (type === 'video' || type === 'file') {
-        return {
-          type: 'text',
-          text: name === undefined ? `[${mimeType}]` : `[${name}: ${mimeType}]`,
-        };
-      }
-      return { type, data: media.base64, mimeType };
-    }
-    case 'ui':
-      return { type: 'text', text: JSON.stringify(segment.ui) ?? '' };
-    default:
-      return undefined;
-  }
+  const { type, text = '', name } = segment;
+  if (type === 'reasoning') return { type: 'text', text };
+  const [block] = toBlocks(segment);
+  // Editors know the content blocks of MCP, but show no bytes of a file.
+  if (block?.type !== 'resource') return block as ContentBlock | undefined;
+  const { mimeType } = block.resource;
+  return { type: 'text', text: name === undefined ? `[${mimeType}]` : `[${name}: ${mimeType}]` };
 }
 
 function toSegment(block: ContentBlock): ContentSegment {

@@ -22,14 +22,8 @@ import { parseHeaders } from '@starloom/mcp-client';
 import { createExcerpt, deadlineSignal } from '@starloom/wire';
 import type { PeerConfig } from '../config/agent-toml.ts';
 import { failure } from '../reasons.ts';
-import type {
-  DelegateOptions,
-  Peer,
-  PeerArtifact,
-  PeerDescription,
-  PeerOutcome,
-  PeerTask,
-} from './peer.ts';
+import { rewordFailure } from '../reword-failure.ts';
+import type { DelegateOptions, Peer, PeerDescription, PeerOutcome, PeerTask } from './peer.ts';
 import type { PeerRecord, PeerTasks } from './peer-tasks.ts';
 
 interface A2aPeerOptions {
@@ -73,7 +67,7 @@ export class A2aPeer implements Peer {
         skills: skills.filter(({ id }) => allowed?.includes(id) ?? true),
       };
     } catch (error) {
-      throw this.#failed(error);
+      throw this.#reword(error);
     }
   }
 
@@ -101,7 +95,7 @@ export class A2aPeer implements Peer {
         if (!isOwn) await client.close();
       }
     } catch (error) {
-      const failed = this.#failed(deadline.signal.aborted ? deadline.signal.reason : error);
+      const failed = this.#reword(deadline.signal.aborted ? deadline.signal.reason : error);
       return run.fail(failed);
     }
   }
@@ -143,32 +137,11 @@ export class A2aPeer implements Peer {
     throw failure('skill_not_allowed', { peer: this.name, skill: skill ?? '', skills });
   }
 
-  /** For people who write agent.toml: the client speaks of "the agent", which is us here. */
-  #failed(thrown: unknown): FabricError {
-    const { code, message, details, cause, answer } = FabricError.from(thrown);
-    const fix = FIXES[String(details.reason)] ?? details.fix;
-    const words = message.replace(/\b(t)he agent\b/i, `$1he peer "${this.name}"`);
-    return new FabricError(code, words, {
-      details: { ...details, peer: this.name, ...(fix !== undefined && { fix }) },
-      cause,
-      answer,
-    });
+  #reword(thrown: unknown): FabricError {
+    const shown = `the peer "${this.name}"`;
+    return rewordFailure(FabricError.from(thrown), 'peer', shown, { peer: this.name });
   }
 }
-
-const SEE_IT_RUNS = 'see whether the peer runs, and check "card" of the peer in agent.toml';
-
-const FIXES: Readonly<Record<string, string>> = {
-  agent_denied: 'set "headers" of the peer in agent.toml',
-  bad_header: 'correct "headers" of the peer in agent.toml',
-  card_points_elsewhere: 'name the origin in "origins" of the peer in agent.toml',
-  card_signature: 'let the peer sign its card, or correct "card_keys" of the peer in agent.toml',
-  bad_card: SEE_IT_RUNS,
-  no_card: SEE_IT_RUNS,
-  refused: SEE_IT_RUNS,
-  unknown_host: SEE_IT_RUNS,
-  unreachable: SEE_IT_RUNS,
-};
 
 type CollectOptions = DelegateOptions & { readonly log: Log };
 
@@ -298,21 +271,9 @@ class Delegation {
       status: 'completed',
       text: answer,
       ...(data !== undefined && { data }),
-      artifacts: artifacts.map(toPeerArtifact),
+      artifacts,
     };
   }
-}
-
-function toPeerArtifact(artifact: {
-  readonly id: string;
-  readonly name?: string | undefined;
-  readonly media_type: string;
-  readonly text?: string | undefined;
-  readonly data?: string | undefined;
-  readonly uri?: string | undefined;
-}): PeerArtifact {
-  const { id, name = id, media_type: mediaType, text, data, uri } = artifact;
-  return { name, mediaType, text, data, uri };
 }
 
 const LEFT_RUNNING = new FabricError('CANCELLED', 'The task goes on at its peer', {

@@ -1,7 +1,18 @@
 // Another agent that takes tasks: an A2A agent, or an agent behind the gateway. Whatever it answers is
 // data of another party: the caller labels it untrusted and never follows it.
 
-import type { Attachment, EventBody, FabricError, Fields, Hop, Trace } from '@starloom/core';
+import type {
+  Artifact,
+  Attachment,
+  EventBody,
+  FabricError,
+  Fields,
+  Hop,
+  Trace,
+} from '@starloom/core';
+import type { ToolContext } from '@starloom/sdk';
+import type { Budget } from '../core/budgets.ts';
+import { failure } from '../reasons.ts';
 
 export interface Peer {
   /** Of `agent.toml`, or its agent id at the gateway. */
@@ -47,14 +58,6 @@ export interface DelegateOptions {
   readonly onEvent?: ((event: EventBody) => void) | undefined;
 }
 
-/** What is left of the limits of a turn; absent fields are not limited. */
-export interface Budget {
-  readonly steps?: number | undefined;
-  readonly tokens?: number | undefined;
-  readonly seconds?: number | undefined;
-  readonly money?: number | undefined;
-}
-
 export type PeerOutcome = {
   readonly peer: string;
   /** Names the task for `resume`; absent where the peer keeps none. */
@@ -64,20 +67,40 @@ export type PeerOutcome = {
       readonly status: 'completed';
       readonly text: string;
       readonly data?: unknown;
-      readonly artifacts: readonly PeerArtifact[];
-      /** What the peer says that it used. */
-      readonly usage?: Fields | undefined;
+      /** Files and documents that the peer made. */
+      readonly artifacts: readonly Artifact[];
     }
   | { readonly status: 'asking'; readonly question: string }
   | { readonly status: 'failed'; readonly error: FabricError }
 );
 
-/** A file or document that the peer made. */
-export interface PeerArtifact {
-  readonly name: string;
-  readonly mediaType: string;
-  readonly text?: string | undefined;
-  /** Bytes, base64. */
-  readonly data?: string | undefined;
-  readonly uri?: string | undefined;
+/** How a tool gives a task to a peer, within what its call may use. */
+export function toDelegateOptions(context: ToolContext, budget: Budget): DelegateOptions {
+  const { signal, trace, hop, mandate, progress } = context;
+  return {
+    ...{ signal, mandate, budget },
+    trace: { ...trace, parent_span_id: null },
+    hop: { depth: hop.depth, chain: [...hop.chain] },
+    deadlineMs: budget.seconds === undefined ? undefined : budget.seconds * 1_000,
+    onEvent: ({ type, data }) => {
+      if (type === 'progress') progress(data.message ?? '', data.percent);
+    },
+  };
+}
+
+/** What a tool returns of the answer of a peer. Throws when there is none, also when the peer asks. */
+export function toPeerOutput(outcome: PeerOutcome): string {
+  if (outcome.status === 'failed') throw outcome.error;
+  if (outcome.status === 'asking') {
+    const { peer: to, question, task } = outcome;
+    const fix = task && `answer it by peers:resume with the task "${task}"`;
+    throw failure('helper_asks', { to, question, fix });
+  }
+  const { text, data, artifacts } = outcome;
+  const more = data === undefined ? [] : [JSON.stringify(data, null, 2)];
+  const files = artifacts.map(
+    ({ id, name = id, media_type, text: words, uri = '' }) =>
+      `[${name} (${media_type})]\n${words ?? uri}`,
+  );
+  return [text, ...more, ...files].filter((part) => part !== '').join('\n\n');
 }

@@ -1,12 +1,15 @@
 // The agents that tasks may be given to: those that agent.toml names, and those of a gateway's directory as far as
 // agent.toml allows them. No other agent is called, whatever a model or a message asks for.
 
-import type { Log } from '@starloom/core';
-import { FabricError } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
+import { defineTool } from '@starloom/sdk';
+import { z } from 'zod';
 import type { DirectoryConfig, PeerConfig } from '../config/agent-toml.ts';
+import type { ToolSource } from '../core/seams.ts';
+import { fixedSource } from '../core/tool-registry.ts';
 import { failure } from '../reasons.ts';
 import { A2aPeer } from './a2a-peer.ts';
-import type { DelegateOptions, Peer, PeerDescription, PeerOutcome, PeerTask } from './peer.ts';
+import { type Peer, type PeerDescription, toDelegateOptions, toPeerOutput } from './peer.ts';
 import { PeerTasks } from './peer-tasks.ts';
 
 interface PeersOptions {
@@ -17,15 +20,21 @@ interface PeersOptions {
   readonly log: Log;
 }
 
-export type ListedPeer = { readonly name: string } & (
-  | PeerDescription
-  | { readonly problem: FabricError }
-);
+type ListedPeer = { readonly name: string } & (PeerDescription | { readonly problem: FabricError });
 
 const AGENT_ID = /^[a-z0-9][a-z0-9_-]{0,30}$/;
 const MAX_SHOWN = 100;
 /** Agents of the directory whose connections are kept. */
 const MAX_FOUND = 256;
+const MAX_SECONDS = 86_400;
+/** The deadline of the peer comes first. */
+const GRACE_MS = 10_000;
+
+const resumeSchema = z.strictObject({
+  task: z.string().min(1).max(100).describe('As peers:list names it'),
+  text: z.string().max(100_000).default('').describe('The answer to its question, or what follows'),
+  seconds: z.number().positive().max(MAX_SECONDS).default(300).describe('How long to wait'),
+});
 
 export class Peers {
   readonly tasks: PeerTasks;
@@ -87,20 +96,40 @@ export class Peers {
     return [...described, ...(await this.#listDirectory(signal))];
   }
 
-  /** Gives each its task at the same time, and waits until every one has ended or failed, in this order. */
-  async delegateAll(
-    tasks: readonly (PeerTask & { readonly to: string })[],
-    options: DelegateOptions,
-  ): Promise<PeerOutcome[]> {
-    return await Promise.all(
-      tasks.map(async ({ to, ...task }): Promise<PeerOutcome> => {
-        try {
-          return await this.get(to).delegate(task, options);
-        } catch (error) {
-          return { peer: to, status: 'failed', error: FabricError.from(error) };
-        }
+  /** What the model knows of its peers and their tasks; `agent:delegate` gives new ones. */
+  toSource(): ToolSource {
+    const list = defineTool({
+      name: 'peers:list',
+      description:
+        'Lists other agents that take tasks, with their skills, and the tasks given to them that can be resumed: those that run, also from before a restart, those that ask, and those that are done.',
+      command: 'peers',
+      effect: 'read',
+      parameters: z.strictObject({}),
+      execute: async (_, { signal }) => ({
+        peers: (await this.list(signal)).map(toListing),
+        tasks: this.tasks.list().map(({ id, peer, state, about, at }) => {
+          return { task: id, peer, state, about, since: new Date(at).toISOString() };
+        }),
       }),
-    );
+    });
+    const resume = defineTool({
+      name: 'peers:resume',
+      description:
+        'Resumes a task at another agent: waits for one that runs, answers one that asks, or says more in its conversation.',
+      command: 'resume-peer',
+      effect: 'act',
+      targets: ['task'],
+      timeoutMs: MAX_SECONDS * 1_000 + GRACE_MS,
+      parameters: resumeSchema,
+      execute: async ({ task, text, seconds }, context) => {
+        const record = this.tasks.get(task);
+        if (!record) throw failure('unknown_peer_task', { task });
+        const options = toDelegateOptions(context, { seconds });
+        const peer = this.get(record.peer);
+        return toPeerOutput(await peer.delegate({ text, resume: task }, options));
+      },
+    });
+    return fixedSource([list, resume], () => this.close());
   }
 
   async close(): Promise<void> {
@@ -151,4 +180,10 @@ export class Peers {
 function at({ url, headers }: DirectoryConfig, path: string): Omit<PeerConfig, 'name'> {
   const card = `${url.replace(/\/+$/, '')}${path}`;
   return { card, headers, mandate: true, origins: [], allow_private: false };
+}
+
+function toListing(peer: ListedPeer) {
+  if (!('problem' in peer)) return peer;
+  const { code, message } = peer.problem;
+  return { name: peer.name, offline: `${code}: ${message}` };
 }

@@ -10,10 +10,6 @@ import {
 } from './provider-host.ts';
 import { createScripted, scriptedSchema } from './scripted.ts';
 
-export type { LanguageModel } from './ai-sdk/language-model.ts';
-export { type AiSdkProviderOptions, createAiSdkProvider } from './ai-sdk.ts';
-export type { OpenedProvider, ProviderHost } from './provider-host.ts';
-
 /** `provider` of agent.json. */
 export const providerSchema = z.discriminatedUnion('kind', [
   scriptedSchema,

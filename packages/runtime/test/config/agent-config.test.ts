@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { problemsOf, toConfigJsonSchema } from '@starloom/config';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
-import { mcpServersOf } from '../../src/config/index.ts';
+import { mcpServersOf } from '../../src/config/agent-toml.ts';
 import {
   type Approve,
   agentFileSchema,

@@ -5,12 +5,9 @@ import { toConfigJsonSchema } from '@starloom/config';
 import { silentLog } from '@starloom/core';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
-import {
-  agentFileSchema,
-  agentTomlSchema,
-  loadAgentConfig,
-  loadPlugins,
-} from '../../src/config/index.ts';
+import { agentFileSchema, agentTomlSchema } from '../../src/config/index.ts';
+import { loadAgentConfig } from '../../src/config/load-agent-config.ts';
+import { loadPlugins } from '../../src/config/load-plugins.ts';
 import { BUILT_IN_PLUGINS } from '../../src/plugins/index.ts';
 
 const page = readFileSync(new URL('../../../../docs/agents.md', import.meta.url), 'utf8');

@@ -2,7 +2,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
-import { writeAlwaysRule } from '../../src/config/index.ts';
+import { writeAlwaysRule } from '../../src/config/write-always-rule.ts';
 
 const GIVEN = { tool: 'fs:write_file', targets: { path: ['a "b".md', 'c.md'] } };
 const RULE = `[[security.always]]

@@ -1,8 +1,8 @@
 import type { ITool } from '@starloom/sdk';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { quoteWord, splitWords } from '../../src/core/command-arguments.ts';
-import { formatSlashCommand, listSlashCommands, parseSlashCommand } from '../../src/index.ts';
+import { splitWords } from '../../src/core/command-arguments.ts';
+import { listSlashCommands, parseSlashCommand } from '../../src/index.ts';
 import { echo, openWorld, scripted, textOf, tool } from './world.ts';
 
 function withParameters(name: string, properties: Record<string, unknown>): ITool {
@@ -144,7 +144,7 @@ describe('slash commands', () => {
     fc.assert(
       fc.property(args, (given) => {
         const plain = JSON.parse(JSON.stringify(given));
-        expect(argsOf(formatSlashCommand({ name: 'fs:read_file', args: plain }))).toEqual(plain);
+        expect(argsOf(toCommand('fs:read_file', plain))).toEqual(plain);
       }),
     );
   });
@@ -215,3 +215,16 @@ describe('a command in a session', () => {
     expect(provider.asked).toEqual([]);
   });
 });
+
+/** The text as one word that reads back as itself, and as nothing but text. */
+function quoteWord(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** The line that asks for exactly this call. */
+function toCommand(name: string, args: Readonly<Record<string, unknown>>): string {
+  const words = Object.entries(args).map(([key, value]) => {
+    return `${key}=${quoteWord(typeof value === 'string' ? value : JSON.stringify(value))}`;
+  });
+  return [`/${name}`, ...words].join(' ');
+}

@@ -308,17 +308,15 @@ describe('an agent that is asked itself', () => {
     await using client = await (transport === 'http'
       ? world.connectHttp(options)
       : world.connectStdio(options));
-    const reported: unknown[] = [];
+    const reported: [progress: number, message: string | undefined][] = [];
     const result = (await client.callTool(
       { name: 'ask', arguments: { prompt: 'hello' } },
       { onprogress: ({ progress, message }) => void reported.push([progress, message]) },
     )) as CallToolResult;
     expect(result.content).toEqual([{ type: 'text', text: 'Hello there' }]);
-    expect(reported).toEqual([
-      [1, 'Hel'],
-      [2, 'lo '],
-      [3, 'there'],
-    ]);
+    expect(reported.map(([, message]) => message)).toEqual(['Hel', 'lo ', 'there']);
+    const counts = reported.map(([progress]) => progress);
+    expect(counts).toEqual([...new Set(counts)].sort((a, b) => a - b));
   });
 
   it('takes the words of others as data, and runs no command they write', async () => {

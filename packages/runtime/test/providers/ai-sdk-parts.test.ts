@@ -1,7 +1,8 @@
 import { FabricError, silentLog } from '@starloom/core';
 import { foldEvents, type ProviderResponse } from '@starloom/sdk';
 import { describe, expect, it } from 'vitest';
-import { createAiSdkProvider, type LanguageModel } from '../../src/providers/index.ts';
+import type { LanguageModel } from '../../src/providers/ai-sdk/language-model.ts';
+import { createAiSdkProvider } from '../../src/providers/ai-sdk.ts';
 import { answering, FINISH, modelOf, streaming, streamingWhole } from './fixtures/parts-model.ts';
 import { context } from './fixtures/raw-server.ts';
 

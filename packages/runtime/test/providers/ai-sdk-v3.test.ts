@@ -2,8 +2,9 @@ import type { LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider';
 import type { Block, ContentSegment } from '@starloom/sdk';
 import { providerContract } from '@starloom/sdk/testing';
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { LanguageModel } from '../../src/providers/ai-sdk/language-model.ts';
 import { isLanguageModel } from '../../src/providers/ai-sdk/language-model.ts';
-import { createAiSdkProvider, type LanguageModel } from '../../src/providers/index.ts';
+import { createAiSdkProvider } from '../../src/providers/ai-sdk.ts';
 import { VersionThreeModel } from './fixtures/version-three-model.ts';
 
 describe('models of interface version 3', () => {

@@ -1,6 +1,6 @@
 import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import type { OpenedProvider } from '../../src/providers/index.ts';
+import type { OpenedProvider } from '../../src/providers/provider-host.ts';
 import {
   context,
   KEY,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { foldEvents, type ITool, type ProviderResponse } from '@starloom/sdk';
 import { describe, expect, it } from 'vitest';
-import type { OpenedProvider } from '../../src/providers/index.ts';
+import type { OpenedProvider } from '../../src/providers/provider-host.ts';
 import { context, serveEvents, serveHttp, serveJson } from './fixtures/raw-server.ts';
 
 const TOOL: ITool = {

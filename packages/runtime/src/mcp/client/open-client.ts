@@ -10,6 +10,7 @@ import {
 } from '@starloom/mcp-client';
 import { createExcerpt } from '@starloom/wire';
 import type { McpServerConfig } from '../../config/agent-toml.ts';
+import { rewordFailure } from '../../reword-failure.ts';
 
 export interface McpServerOptions {
   /** Of `agent.json`: where subprocesses run. */
@@ -83,50 +84,13 @@ function createSource(
   return stdioTransports({ ...shared, command: program, args, env, cwd: folder });
 }
 
-const SEE_IT_RUNS = 'see whether the server runs, and check its entry in agent.toml';
-const NAME_A_SERVER = 'name an MCP server in agent.toml';
-
-const FIXES: Readonly<Record<string, string>> = {
-  agent_denied: 'set "headers" of the server in agent.toml',
-  bad_header: 'correct "headers" of the server in agent.toml',
-  refused: SEE_IT_RUNS,
-  unknown_host: SEE_IT_RUNS,
-  connect_timeout: SEE_IT_RUNS,
-  tls: SEE_IT_RUNS,
-  unreachable: SEE_IT_RUNS,
-  handshake: NAME_A_SERVER,
-  invalid_http: NAME_A_SERVER,
-  not_json: NAME_A_SERVER,
-  not_json_rpc: NAME_A_SERVER,
-  not_mcp: NAME_A_SERVER,
-  redirect: 'use the final address as "url" of the server in agent.toml',
-  process_ended: 'see what the server wrote to stderr, and run its command by hand',
-  backoff: 'see why the server fails: run its command by hand, or look at its log',
-  answer_too_large: 'ask the server for less',
-};
-
-/** A failure of the shared client for people who write agent.toml: its peer is an MCP server. */
-export function serverFailure(server: string, error: unknown): FabricError {
-  const failure = FabricError.from(error);
-  const { code, message, details, cause, answer } = failure;
-  if (isOfStarloom(failure)) return failure.with({ server });
-  const fix = FIXES[String(details.reason)] ?? details.fix;
-  const rpc = rpcErrorOf(failure);
-  return new FabricError(code, rpc ? bounded(rpc.message) : rewordMessage(message, server), {
-    details: { ...details, server, ...(fix !== undefined && { fix }) },
-    cause,
-    answer,
-  });
-}
-
-/** A failure that another Starloom reported speaks of its own agents. */
-function isOfStarloom({ details }: FabricError): boolean {
-  return isErrorCode(toFields(details.upstream).code);
-}
-
-/** The client calls its peer "the agent", which is us here. */
-function rewordMessage(message: string, server: string): string {
-  return message.replace(/\bthe agent\b/i, (words) =>
-    words.startsWith('T') ? `The MCP server "${server}"` : `the MCP server "${server}"`,
-  );
+/** A failure of the client for people who write agent.toml. One of another Starloom speaks of its own agents. */
+export function serverFailure(server: string, thrown: unknown): FabricError {
+  const error = FabricError.from(thrown);
+  if (isErrorCode(toFields(error.details.upstream).code)) return error.with({ server });
+  const reworded = rewordFailure(error, 'server', `the MCP server "${server}"`, { server });
+  const rpc = rpcErrorOf(error);
+  if (!rpc) return reworded;
+  const { code, details, cause, answer } = reworded;
+  return new FabricError(code, bounded(rpc.message), { details, cause, answer });
 }

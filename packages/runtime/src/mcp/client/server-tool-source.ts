@@ -155,38 +155,3 @@ export class ServerToolSource implements ToolSource {
     this.#options.log.warn({ server: this.name, code }, 'MCP server: tools cannot be listed');
   }
 }
-
-/** All MCP servers of an agent as one source. One that is dead never hides the others. */
-export class McpServers implements ToolSource {
-  readonly #sources: readonly ServerToolSource[];
-
-  /** Nothing is started yet. */
-  constructor(configs: readonly McpServerConfig[], options: McpServerOptions) {
-    this.#sources = configs.map((config) => new ServerToolSource(config, options));
-  }
-
-  list(): readonly ITool[] {
-    return this.#sources.flatMap((source) => source.list());
-  }
-
-  onChange(listener: () => void): () => void {
-    const stops = this.#sources.map((source) => source.onChange(listener));
-    return () => {
-      for (const stop of stops) stop();
-    };
-  }
-
-  /** Resolves when each has listed its tools or failed to. */
-  async ready(): Promise<void> {
-    await Promise.all(this.#sources.map((source) => source.ready()));
-  }
-
-  get health(): ServerHealth[] {
-    return this.#sources.map((source) => source.health);
-  }
-
-  /** Resolves when every subprocess is gone. */
-  async close(): Promise<void> {
-    await Promise.all(this.#sources.map((source) => source.close()));
-  }
-}

@@ -6,14 +6,13 @@ import {
   ProtocolError,
   ResourceNotFoundError,
   Server,
-  type ServerNotifier,
 } from '@modelcontextprotocol/server';
-import { FabricError } from '@starloom/core';
+import { FabricError, toFields } from '@starloom/core';
 import type { ExposedTool } from '../../core/exposed-tools.ts';
 import { answerTrace, type Carriers } from '../../guard.ts';
 import { failure } from '../../reasons.ts';
 import type { Asking } from './mcp-approvals.ts';
-import type { AgentMcpFace, ListKind } from './mcp-face.ts';
+import type { AgentMcpFace } from './mcp-face.ts';
 
 interface ServerSetting {
   /** Can the server notify the client that a list has changed? Not an older one over HTTP. */
@@ -39,8 +38,10 @@ export function createServer(face: AgentMcpFace, { hasPush, headers }: ServerSet
       const unknown = failure('unknown_tool', { tool: asked.slice(0, MAX_SHOWN_NAME) });
       throw toProtocolError(unknown, { meta: context.mcpReq._meta, headers });
     }
-    const canAsk = canElicit(context.mcpReq.envelope, server);
-    return await face.callTool(tool, args, { context, headers, canAsk });
+    const { envelope = {} } = context.mcpReq;
+    const declared =
+      Object(envelope)[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+    return await face.callTool(tool, args, { context, headers, capabilities: toFields(declared) });
   });
   server.setRequestHandler('resources/list', async () => ({
     resources: await face.resources.list(),
@@ -56,14 +57,6 @@ export function createServer(face: AgentMcpFace, { hasPush, headers }: ServerSet
   return server;
 }
 
-/** The person at the client; forms are what an empty declaration means. */
-function canElicit(envelope: object = {}, server: Server): boolean {
-  const declared = Object(envelope)[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-  const elicitation: unknown = Object(declared).elicitation;
-  if (typeof elicitation !== 'object' || elicitation === null) return false;
-  return 'form' in elicitation || !('url' in elicitation);
-}
-
 function toDefinition({ listedName: name, description, parameters }: ExposedTool) {
   return { name, description, inputSchema: { ...parameters, type: 'object' as const } };
 }
@@ -72,16 +65,4 @@ function toDefinition({ listedName: name, description, parameters }: ExposedTool
 function toProtocolError(error: FabricError, carriers: Carriers): ProtocolError {
   const payload = error.toPayload(answerTrace(carriers));
   return new ProtocolError(error.row.rpc, error.message, payload);
-}
-
-/** Notifies a client that has a connection; a closed connection is ignored. */
-export function notifyList(server: Server, kind: ListKind): void {
-  const sent = kind === 'tools' ? server.sendToolListChanged() : server.sendResourceListChanged();
-  sent.catch(() => {});
-}
-
-/** Notifies the clients that subscribed over HTTP. */
-export function notifySubscribers(notifier: ServerNotifier, kind: ListKind): void {
-  if (kind === 'tools') notifier.toolsChanged();
-  else notifier.resourcesChanged();
 }

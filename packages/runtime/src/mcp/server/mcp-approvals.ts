@@ -4,29 +4,23 @@
 // opened with it; calls of clients that cannot be asked are not approved.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import {
-  type CallToolResult,
-  type InputRequiredResult,
-  inputRequired,
-  type ServerContext,
+import type {
+  CallToolResult,
+  InputRequiredResult,
+  ServerContext,
 } from '@modelcontextprotocol/server';
-import { FabricError } from '@starloom/core';
-import { approvalQuestion } from '../../core/permission.ts';
+import { FabricError, type Fields, type InputRequest } from '@starloom/core';
+import { toGivenInputs, toInputRequired } from '@starloom/mcp-client/server';
+import { approvalRequest, isApproval } from '../../core/permission.ts';
 import type { Approve } from '../../core/seams.ts';
 import { failure } from '../../reasons.ts';
 
 /** How long a person may take. */
 const MAX_WAIT_MS = 600_000;
-const KEY = 'approval';
-const CHOICE = {
-  type: 'string' as const,
-  oneOf: [
-    { const: 'approve', title: 'Approve' },
-    { const: 'reject', title: 'Reject' },
-  ],
-};
 
 export type Asking = CallToolResult | InputRequiredResult;
+/** What a request of the client is answered with. */
+type Leg = { readonly question: InputRequest } | { readonly result: CallToolResult };
 type Run = (context: ServerContext) => Promise<CallToolResult>;
 
 export class McpApprovals {
@@ -35,21 +29,21 @@ export class McpApprovals {
   readonly #waiting = new Map<string, AskingCall>();
 
   readonly approve: Approve = async ({ call }, tool, verdict) =>
-    await this.#current.getStore()?.ask(approvalQuestion(call, tool, verdict));
+    await this.#current.getStore()?.ask(approvalRequest(call, tool, verdict));
 
-  /** Runs a call of a client that can be asked, or goes on with it. */
-  async serve(context: ServerContext, run: Run): Promise<Asking> {
+  /** Runs a call of a client that shows forms, or goes on with it. */
+  async serve(context: ServerContext, capabilities: Readonly<Fields>, run: Run): Promise<Asking> {
     const state = context.mcpReq.requestState();
     if (state === undefined) {
       const call = new AskingCall(context);
       call.begin((own) => this.#current.run(call, () => run(own)));
-      return await this.#next(call);
+      return await this.#next(call, capabilities);
     }
     const call = this.#waiting.get(String(state));
     if (!call) throw failure('unknown_question');
     this.#waiting.delete(String(state));
     call.answer(context);
-    return await this.#next(call);
+    return await this.#next(call, capabilities);
   }
 
   /** Ends what still waits. */
@@ -59,22 +53,16 @@ export class McpApprovals {
   }
 
   /** What the request is answered with: the result, or a question. */
-  async #next(call: AskingCall): Promise<Asking> {
+  async #next(call: AskingCall, capabilities: Readonly<Fields>): Promise<Asking> {
     const next = await call.next();
-    if (typeof next !== 'string') return next;
+    if ('result' in next) return next.result;
     const state = crypto.randomUUID();
     this.#waiting.set(state, call);
     const timer = setTimeout(() => {
       if (this.#waiting.delete(state)) call.end();
     }, MAX_WAIT_MS);
     timer.unref();
-    const requestedSchema = {
-      type: 'object' as const,
-      properties: { choice: CHOICE },
-      required: ['choice'],
-    };
-    const asked = inputRequired.elicit({ message: next, requestedSchema });
-    return inputRequired({ inputRequests: { [KEY]: asked }, requestState: state });
+    return toInputRequired([next.question], state, capabilities) as unknown as InputRequiredResult;
   }
 }
 
@@ -82,8 +70,8 @@ export class McpApprovals {
 class AskingCall {
   readonly #control = new AbortController();
   #context: ServerContext;
-  #result: Promise<CallToolResult> | undefined;
-  #question = Promise.withResolvers<string>();
+  #result: Promise<Leg> | undefined;
+  #question = Promise.withResolvers<Leg>();
   #answer = Promise.withResolvers<boolean>();
   /** One question at a time. */
   #before: Promise<unknown> = Promise.resolve();
@@ -99,13 +87,14 @@ class AskingCall {
       signal: this.#control.signal,
       notify: (...given: Parameters<typeof mcpReq.notify>) => this.#context.mcpReq.notify(...given),
     };
-    this.#result = run({ ...this.#context, mcpReq: own as never });
+    const running = run({ ...this.#context, mcpReq: own as never });
+    this.#result = running.then((result) => ({ result }));
   }
 
-  ask(question: string): Promise<boolean> {
+  ask(question: InputRequest): Promise<boolean> {
     const answered = this.#before.then(async () => {
       this.#answer = Promise.withResolvers();
-      this.#question.resolve(question);
+      this.#question.resolve({ question });
       return await this.#answer.promise;
     });
     this.#before = answered.catch(() => {});
@@ -114,13 +103,14 @@ class AskingCall {
 
   answer(context: ServerContext): void {
     this.#context = context;
-    const given = Object(context.mcpReq.inputResponses?.[KEY]);
+    const [given] = toGivenInputs(context.mcpReq.inputResponses) ?? [];
     this.#question = Promise.withResolvers();
-    this.#answer.resolve(given.action === 'accept' && Object(given.content).choice === 'approve');
+    const { action, content } = given?.response ?? {};
+    this.#answer.resolve(action === 'accept' && isApproval(content));
   }
 
   /** The next question, or the result. The request that gets it is over then: its end cancels nothing. */
-  async next(): Promise<CallToolResult | string> {
+  async next(): Promise<Leg> {
     const { signal } = this.#context.mcpReq;
     const stop = () => this.#control.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });

@@ -2,7 +2,15 @@
 // goes the one path of every tool call, with origin `remote`.
 
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
-import { FabricError, type GuardedCall, type Log, RecentMap, type Trace } from '@starloom/core';
+import {
+  FabricError,
+  type Fields,
+  type GuardedCall,
+  type Log,
+  RecentMap,
+  type Trace,
+} from '@starloom/core';
+import { type ListKind, showsForms, toFailedResult } from '@starloom/mcp-client/server';
 import { z } from 'zod';
 import type { AgentFile } from '../../config/agent-file.ts';
 import { ASK, callerOf, type ExposedTool, ExposedTools } from '../../core/exposed-tools.ts';
@@ -13,7 +21,7 @@ import { failure } from '../../reasons.ts';
 
 import type { Asking, McpApprovals } from './mcp-approvals.ts';
 import { Resources } from './resources.ts';
-import { progressOf, toErrorResult, toResult } from './to-result.ts';
+import { progressOf, toResult } from './to-result.ts';
 
 export interface McpFaceOptions {
   readonly agent: AgentFace;
@@ -27,15 +35,13 @@ export interface McpFaceOptions {
   readonly log: Log;
 }
 
-export type ListKind = 'tools' | 'resources';
-
 /** What a transport knows of a request. */
 interface Inbound {
   readonly context: ServerContext;
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;
-  /** Its client can ask a person. */
-  readonly canAsk?: boolean;
+  /** What its client declared that it can do. */
+  readonly capabilities?: Readonly<Fields>;
 }
 
 /** A call that may run, with the mandate under which it does. */
@@ -99,13 +105,13 @@ export class AgentMcpFace {
 
   /** A call that went wrong is a result that says so. */
   async callTool(tool: ExposedTool, args: unknown, inbound: Inbound): Promise<Asking> {
-    const { context, headers, canAsk } = inbound;
+    const { context, headers, capabilities = {} } = inbound;
     const serve = (own: ServerContext) => this.#serve(tool, args, { context: own, headers });
     const call =
-      canAsk && this.#approvals
-        ? this.#approvals.serve(context, serve).catch((error: unknown) => {
+      this.#approvals && showsForms(capabilities)
+        ? this.#approvals.serve(context, capabilities, serve).catch((error: unknown) => {
             const trace = answerTrace({ meta: context.mcpReq._meta, headers });
-            return toErrorResult(FabricError.from(error), trace);
+            return toFailedResult(FabricError.from(error).toPayload(trace));
           })
         : serve(context);
     this.#calls.add(call);
@@ -147,7 +153,7 @@ export class AgentMcpFace {
       if (admitted === undefined) this.#guard.refused(trace, tool.name, error);
       const { code, details } = error;
       this.log.debug({ ...trace, tool: tool.name, code, reason: details.reason }, 'call refused');
-      return toErrorResult(error, trace);
+      return toFailedResult(error.toPayload(trace));
     }
   }
 

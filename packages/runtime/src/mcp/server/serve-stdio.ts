@@ -12,8 +12,9 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { FabricError } from '@starloom/core';
+import { sendListChanged } from '@starloom/mcp-client/server';
 import { settlesWithin } from '@starloom/wire';
-import { createServer, notifyList } from './create-server.ts';
+import { createServer } from './create-server.ts';
 import type { AgentMcpFace } from './mcp-face.ts';
 
 export interface StdioFace {
@@ -40,7 +41,7 @@ export function serveMcpStdio(face: AgentMcpFace, input: Readable, output: Writa
     { transport, onerror: (error) => face.log.debug({ error: error.message }, 'mcp') },
   );
   const stop = face.onListChanged((kind) => {
-    for (const server of servers) notifyList(server, kind);
+    for (const server of servers) sendListChanged(server, kind).catch(() => {});
   });
   return {
     closed: transport.closed.then(stop),

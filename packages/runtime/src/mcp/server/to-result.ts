@@ -1,74 +1,22 @@
-// Outcomes of the agent as MCP results, by the contract of capability tools: content as it is, ours in
-// `_meta` alone; a failure is the one payload, as text and in `_meta`.
+// Outcomes and events of the agent in the words of MCP, by the contract of capability tools: content as it is,
+// ours in `_meta` alone.
 
-import type { CallToolResult, ContentBlock, ServerContext } from '@modelcontextprotocol/server';
-import {
-  ERROR_META_KEY,
-  type EventBody,
-  EventStamper,
-  type FabricError,
-  systemClock,
-  type Trace,
-} from '@starloom/core';
+import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
+import { type EventBody, EventStamper, systemClock, type Trace } from '@starloom/core';
+import { META_CALL, RisingProgress, toProgress } from '@starloom/mcp-client/server';
 import type { ContentSegment } from '@starloom/sdk';
 import type { AgentEvent } from '../../core/event-bus.ts';
-import { parseMedia } from '../../core/media.ts';
-
-const CALL_KEY = 'io.starloom/call';
+import { toBlocks } from '../../core/media.ts';
 
 export function toResult(
   segments: readonly ContentSegment[],
   call: { readonly agent_id: string; readonly trace: Trace; readonly [key: string]: unknown },
 ): CallToolResult {
-  return { content: segments.flatMap(toBlocks), _meta: { [CALL_KEY]: call } };
+  return { content: segments.flatMap(toBlocks), _meta: { [META_CALL]: call } };
 }
-
-export function toErrorResult(error: FabricError, trace: Trace): CallToolResult {
-  const payload = error.toPayload(trace);
-  return {
-    isError: true,
-    content: [{ type: 'text', text: JSON.stringify(payload) }],
-    _meta: { [ERROR_META_KEY]: payload },
-  };
-}
-
-/** What the agent thought, and which tools it used, is not part of its answer. */
-export function toBlocks(segment: ContentSegment): ContentBlock[] {
-  const { type, text = '' } = segment;
-  switch (type) {
-    case 'text':
-      return [{ type: 'text', text }];
-    case 'image':
-    case 'audio':
-    case 'video':
-    case 'file':
-      return [toMedia(type, segment)];
-    case 'ui':
-      return [{ type: 'text', text: JSON.stringify(segment.ui) }];
-    case 'reasoning':
-    case 'tool_call':
-    case 'tool_result':
-      return [];
-  }
-}
-
-function toMedia(
-  type: 'image' | 'audio' | 'video' | 'file',
-  segment: ContentSegment,
-): ContentBlock {
-  const media = parseMedia(segment);
-  const { mimeType } = media;
-  const { name = type } = segment;
-  if (media.kind === 'url') return { type: 'resource_link', uri: media.url, name, mimeType };
-  if (type === 'image' || type === 'audio') return { type, data: media.base64, mimeType };
-  const uri = `agent:${encodeURIComponent(name)}`;
-  return { type: 'resource', resource: { uri, blob: media.base64, mimeType } };
-}
-
-const EVENT_KEY = 'io.starloom/event';
 
 /**
- * Tells the client what happens while it waits, if it asked for that: the answer as it comes, and how
+ * Notifies the client of what happens while it waits, if it asked for that: the answer as it comes, and how
  * far a tool is. Which tools an agent uses to find its answer stays its own affair.
  */
 export function progressOf(
@@ -79,18 +27,12 @@ export function progressOf(
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
   const stamper = new EventStamper(trace, systemClock.now);
+  const rising = new RisingProgress();
   return (event) => {
     const body = toBody(event);
     if (!body) return;
-    const stamped = stamper.stamp(body, agentId);
-    const message = messageOf(body);
-    const params = {
-      progressToken,
-      progress: stamped.seq,
-      ...(message !== undefined && { message }),
-      _meta: { [EVENT_KEY]: stamped },
-    };
-    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+    const notification = toProgress(stamper.stamp(body, agentId), progressToken, rising);
+    mcpReq.notify(notification).catch(() => {});
   };
 }
 
@@ -107,9 +49,4 @@ export function toBody(event: AgentEvent): EventBody | undefined {
     default:
       return undefined;
   }
-}
-
-function messageOf(body: EventBody): string | undefined {
-  if (body.type === 'token') return body.data.text;
-  return body.type === 'progress' ? body.data.message : undefined;
 }

@@ -155,14 +155,13 @@ export class FabricGateway {
   }
 
   /**
-   * An agent of the gateway, `<agent>` or `<agent>/<capability>`. It acts for us under a mandate that the gateway
+   * An agent of the gateway. It acts for us under a mandate that the gateway
    * narrows to `tools`, to the calls that are left and to the deadline, where its manifest asks for one; never
    * with our key.
    */
-  peer(name: string, { tools }: { readonly tools?: readonly string[] | undefined } = {}): Peer {
-    const [agentId = '', capability] = name.split('/', 2);
+  peer(name: string, tools?: readonly string[]): Peer {
     const describe = async (context: CallOf) =>
-      toDescription(await this.#call('fabric.agent.describe', { agent_id: agentId }, context));
+      toDescription(await this.#call('fabric.agent.describe', { agent_id: name }, context));
     return {
       name,
       describe: (signal) =>
@@ -176,9 +175,9 @@ export class FabricGateway {
           ...(deadlineMs !== undefined && { ms: Math.max(1, Math.floor(deadlineMs)) }),
         };
         try {
-          const wanted = task.skill ?? capability ?? onlyCapability(name, await describe(context));
+          const wanted = task.skill ?? onlyCapability(name, await describe(context));
           const args = {
-            agent_id: agentId,
+            agent_id: name,
             capability: wanted,
             task: task.text,
             ...(task.data && { arguments: task.data }),

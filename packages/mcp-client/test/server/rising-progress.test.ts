@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RisingProgress } from '../../src/pipeline/respond.ts';
+import { RisingProgress } from '../../src/server/index.ts';
 
 describe('the progress of one request', () => {
   it('keeps what an agent counts, and puts everything else slightly above the last', () => {
