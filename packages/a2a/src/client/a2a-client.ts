@@ -34,7 +34,7 @@ const JOIN_MS = 60_000;
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 2_000;
 /** Longer than telling the agent to cancel takes at most. */
-const CLOSE_MS = 6_000;
+const CLOSE_MS = 8_000;
 
 interface A2aClientOptions extends A2aTarget {
   /** Those that may be called; default: the skills of the card. */
