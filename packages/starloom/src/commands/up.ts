@@ -26,7 +26,6 @@ import {
 import type { Terminal } from '../terminal.ts';
 import { fit, toOneLine } from '../terminal-text.ts';
 import { offersOf } from '../tool-payloads.ts';
-import { toConsoleLink } from './console.ts';
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -150,7 +149,7 @@ async function consoleLink(
 ): Promise<string | undefined> {
   try {
     const code = await gateway.createConsoleCode(LOCAL_KEY.key_id);
-    return code === undefined ? undefined : toConsoleLink(url, code);
+    return code && (await import('./console.ts')).toConsoleLink(url, code);
   } catch (thrown) {
     observer.log.error({ error: FabricError.from(thrown) }, 'no link to the console can be made');
     return undefined;
