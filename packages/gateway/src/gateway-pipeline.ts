@@ -23,7 +23,7 @@ import { HealthMonitor } from './health-monitor.ts';
 import { InboundWebhooks } from './inbound-webhooks.ts';
 import { JobCalls } from './jobs/job-calls.ts';
 import { createBoundedJobs, jobRulesOf } from './jobs/job-setup.ts';
-import { type ListKind, watchLists } from './mcp/server-factory.ts';
+import { type ListKind, watchLists } from './mcp/list-changes.ts';
 import { openNodeAdapter } from './nodes/node-adapter.ts';
 import { NodeLinks } from './nodes/node-links.ts';
 import { Breakers, CallSlots } from './pipeline/agent-gate.ts';

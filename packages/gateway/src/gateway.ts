@@ -28,7 +28,7 @@ import { createPipeline, type Pipeline, placeOf } from './gateway-pipeline.ts';
 import { InFlight } from './in-flight.ts';
 import type { ScheduledCall } from './jobs/job-call.ts';
 import type { SessionLimits } from './mcp/http-sessions.ts';
-import { LIST_KINDS, type ListKind } from './mcp/server-factory.ts';
+import { LIST_KINDS, type ListKind } from './mcp/list-changes.ts';
 import type { SessionRealm } from './mcp/shared-sessions.ts';
 import type { Observer } from './observe/observer.ts';
 import type { Pinning } from './pinning/pinning.ts';

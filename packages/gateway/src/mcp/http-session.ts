@@ -29,7 +29,8 @@ import {
   serveLeanCall,
   type ToolCallMessage,
 } from './lean-lane.ts';
-import { createServer, type ListKind, type McpFace, sendListChanged } from './server-factory.ts';
+import { type ListKind, sendListChanged } from './list-changes.ts';
+import { createServer, type McpFace } from './server-factory.ts';
 import { Coalesced, type SessionUpdates } from './session-updates.ts';
 import type { HandshakeParams, SessionState, SharedSessions } from './shared-sessions.ts';
 

@@ -14,7 +14,8 @@ import type { HttpRequest } from '../transports/routes.ts';
 import type { Connection } from './connection.ts';
 import { claimedRevision, HttpSession } from './http-session.ts';
 import { acceptsBoth } from './lean-lane.ts';
-import type { ListKind, McpFace } from './server-factory.ts';
+import type { ListKind } from './list-changes.ts';
+import type { McpFace } from './server-factory.ts';
 import {
   type HandshakeParams,
   type SessionRealm,

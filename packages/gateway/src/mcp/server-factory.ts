@@ -7,10 +7,8 @@ import {
   Server,
   type ServerCapabilities,
   type ServerContext,
-  type ServerNotifier,
 } from '@modelcontextprotocol/server';
-import { isMcpRelay, type McpRelay } from '@starloom/adapters';
-import { type Adapter, FabricError, type Log, PROFILE, QUESTION_MS } from '@starloom/core';
+import { FabricError, PROFILE, QUESTION_MS } from '@starloom/core';
 import type { Identity } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
@@ -200,35 +198,4 @@ function versionOf(envelope: unknown, headers: Params): string | undefined {
   const named = (envelope as Params | undefined)?.['io.modelcontextprotocol/protocolVersion'];
   const version = named ?? headers['mcp-protocol-version'];
   return typeof version === 'string' ? version : undefined;
-}
-
-// Lists of agents that change, from the agent that says so to every client that can be notified:
-// subscriptions over HTTP, and connections that take a push.
-
-export type ListKind = Parameters<McpRelay['onListChanged']>[0];
-
-export const LIST_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources'];
-
-/** Calls back when a list of the agent changed; ends with the adapter. */
-export function watchLists(adapter: Adapter, onChange: (kind: ListKind) => void): void {
-  if (!isMcpRelay(adapter)) return;
-  for (const kind of LIST_KINDS) adapter.onListChanged(kind, () => onChange(kind));
-}
-
-export function tellSubscribers(notifier: ServerNotifier, kind: ListKind): void {
-  if (kind === 'tools') notifier.toolsChanged();
-  else if (kind === 'prompts') notifier.promptsChanged();
-  else notifier.resourcesChanged();
-}
-
-export async function sendListChanged(server: Server, kind: ListKind): Promise<void> {
-  if (kind === 'tools') await server.sendToolListChanged();
-  else if (kind === 'prompts') await server.sendPromptListChanged();
-  else await server.sendResourceListChanged();
-}
-
-export function tellConnected(server: Server, kind: ListKind, log: Log): void {
-  sendListChanged(server, kind).catch((error: unknown) => {
-    log.debug({ error: FabricError.from(error) }, 'could not notify a client of a list change');
-  });
 }

@@ -27,7 +27,7 @@ import {
   toHealthReason,
 } from '@starloom/core';
 import type { NodeLink, OpenOptions } from '@starloom/wire/node-link';
-import type { ListKind } from '../mcp/server-factory.ts';
+import type { ListKind } from '../mcp/list-changes.ts';
 import { failure } from '../reasons.ts';
 import type { NodeLinks } from './node-links.ts';
 

@@ -4,7 +4,7 @@
 import { type InstanceKey, instanceKey, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { NodeLink } from '@starloom/wire/node-link';
-import type { ListKind } from '../mcp/server-factory.ts';
+import type { ListKind } from '../mcp/list-changes.ts';
 import { failure } from '../reasons.ts';
 
 /** A node that said hello. */

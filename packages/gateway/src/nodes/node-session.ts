@@ -19,7 +19,7 @@ import {
 import { isRegistryOperator, type Principal } from '@starloom/identity';
 import { NodeLink, type ServedStream } from '@starloom/wire/node-link';
 import { z } from 'zod';
-import { LIST_KINDS } from '../mcp/server-factory.ts';
+import { LIST_KINDS } from '../mcp/list-changes.ts';
 import { failure } from '../reasons.ts';
 import type { Registrations } from '../registrations.ts';
 import type { MessageChannel } from '../transports/message-channel.ts';
