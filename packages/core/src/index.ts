@@ -55,7 +55,6 @@ export {
   type ErrorDetails,
   type ErrorPayload,
   type ErrorRow,
-  errorPayloadSchema,
   FabricError,
   fromErrorPayload,
   fromErrorText,
@@ -146,6 +145,7 @@ export {
 } from './manifest.ts';
 export { MemoryRegistrar, type MemoryRegistrarOptions } from './memory-registrar.ts';
 export { MemoryRegistry } from './memory-registry.ts';
+export { errorPayloadSchema, traceSchema } from './payload-schemas.ts';
 export type {
   Adapter,
   AdapterFactory,
@@ -292,7 +292,6 @@ export {
   toTraceparent,
   toW3cSpanId,
   toW3cTraceId,
-  traceSchema,
 } from './trace.ts';
 export {
   connectionFailure,

@@ -11,6 +11,7 @@ import {
   fromGivenCall,
   Policy,
 } from '@starloom/identity/policy';
+import { openRegistry } from '@starloom/registry';
 import type { Command } from 'commander';
 import { action, type GlobalOptions } from '../command-line.ts';
 import { failure } from '../reasons.ts';
@@ -180,7 +181,6 @@ async function openAgents(
 ): Promise<{ get: FindAgent; close: () => Promise<void> }> {
   let opened: Promise<Registry> | undefined;
   const open = async () => {
-    const { openRegistry } = await import('@starloom/registry');
     const { OPTION_SCHEMAS } = await import('../option-schemas.ts');
     const { toRegistryConfig } = await import('../registry-config.ts');
     const config = await toRegistryConfig(value, stateFolder(env), silentLog);
