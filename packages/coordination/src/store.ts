@@ -2,7 +2,6 @@ import type { Clock, Log } from '@starloom/core';
 import type { CoordinationStore } from './coordination-store.ts';
 import { openEmbeddedStore } from './embedded-store.ts';
 import { partitionOf } from './partitions.ts';
-import { openRedisStore } from './redis-store.ts';
 
 export type StoreConfig =
   /** Without a path, everything is gone with the process. */
@@ -22,8 +21,10 @@ export async function openStore(
   switch (config.kind) {
     case 'embedded':
       return openEmbeddedStore({ path: config.path, clock, log });
-    case 'redis':
+    case 'redis': {
+      const { openRedisStore } = await import('./redis-store.ts');
       return openRedisStore({ url: config.url, log });
+    }
   }
 }
 

@@ -4,8 +4,8 @@
 import { z } from 'zod';
 import { type Fields, isObject } from './json.ts';
 import { agentIdSchema, capabilityNameSchema, trustTierSchema } from './manifest.ts';
+import { traceSchema } from './payload-schemas.ts';
 import { hopSchema } from './propagation.ts';
-import { traceSchema } from './trace.ts';
 
 export const AUTH_MODES = ['psk', 'passport', 'mtls', 'oauth', 'none'] as const;
 /** What the gateway implements of the seed, as it is announced. */

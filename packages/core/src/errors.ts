@@ -1,9 +1,8 @@
 // The closed table of failures. Every error that leaves a part is a FabricError; every audience
 // (JSON-RPC, HTTP, gRPC, shell, fallback, log) reads its row here, and no other file maps codes.
 
-import { z } from 'zod';
 import { isObject, toFields } from './json.ts';
-import { type Trace, traceSchema } from './trace.ts';
+import type { Trace } from './trace.ts';
 
 export interface ErrorRow {
   /** JSON-RPC error code; -32000…-32019 is our range, -32020…-32099 belongs to MCP. */
@@ -64,16 +63,6 @@ export interface ErrorPayload {
   };
   readonly trace: Trace | null;
 }
-
-export const errorPayloadSchema = z.strictObject({
-  ok: z.literal(false),
-  error: z.strictObject({
-    code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
-    message: z.string().describe('One sentence for people'),
-    details: z.record(z.string(), z.unknown()).describe('What it was about, and often a fix'),
-  }),
-  trace: traceSchema.nullable(),
-});
 
 /** `details.reason` of an error that the agent itself answered with. */
 export const TOOL_ERROR = 'tool_error';

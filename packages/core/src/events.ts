@@ -4,8 +4,9 @@
 import { z } from 'zod';
 import { toIsoTime } from './clock.ts';
 import { agentIdSchema } from './manifest.ts';
+import { traceSchema } from './payload-schemas.ts';
 import { inputRequestSchema } from './questions.ts';
-import { type Trace, traceSchema } from './trace.ts';
+import type { Trace } from './trace.ts';
 
 export const CALL_STATES = [
   'accepted',

@@ -56,7 +56,6 @@ export {
   type ErrorDetails,
   type ErrorPayload,
   type ErrorRow,
-  errorPayloadSchema,
   FabricError,
   fromErrorPayload,
   fromErrorText,
@@ -147,6 +146,7 @@ export {
 } from './manifest.ts';
 export { MemoryRegistrar, type MemoryRegistrarOptions } from './memory-registrar.ts';
 export { MemoryRegistry } from './memory-registry.ts';
+export { errorPayloadSchema, traceSchema } from './payload-schemas.ts';
 export type {
   Adapter,
   AdapterFactory,
@@ -299,7 +299,6 @@ export {
   toTraceparent,
   toW3cSpanId,
   toW3cTraceId,
-  traceSchema,
 } from './trace.ts';
 export {
   connectionFailure,

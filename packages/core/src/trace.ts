@@ -2,21 +2,13 @@
 // the W3C trace-id is the same digits without dashes. A span id has 32 digits, W3C has 16: outward
 // the first 16 are used, inward 16 zeros are appended.
 
-import { z } from 'zod';
+import type { z } from 'zod';
+import type { traceSchema } from './payload-schemas.ts';
 
-const HEX_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const HEX_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const ZERO_TRACE = '0'.repeat(32);
 const ZERO_SPAN = '0'.repeat(16);
-
-/** 32 hex digits, shown as a UUID. */
-const hexIdSchema = z.string().regex(HEX_ID, 'expected 32 hex digits written as a UUID');
-
-export const traceSchema = z.strictObject({
-  trace_id: hexIdSchema,
-  span_id: hexIdSchema,
-  parent_span_id: hexIdSchema.nullable(),
-});
 
 export type Trace = z.infer<typeof traceSchema>;
 

@@ -62,6 +62,8 @@ const TOOL_WAIT_MS = 30_000;
 const LIST_WAIT_MS = 5_000;
 const AT_ONCE = 8;
 const REFRESH_EVERY_MS = 1_000;
+/** Agents that an earlier run knew are asked after the first requests, which need no answer of theirs. */
+const KNOWN_AFTER_MS = 200;
 const PATIENCE_MS = 10_000;
 
 export class Discovery {
@@ -178,11 +180,16 @@ export class Discovery {
     if (!this.#answered.has(manifest)) await settlesWithin(this.#ask(manifest), waitMs);
   }
 
-  /** Clients that list once, right after they connect, get agents that are just being asked. */
+  /**
+   * Clients that list once, right after they connect, get agents that are just being asked. What an earlier
+   * run knew is listed at once: clients are notified if the agent says something else now.
+   */
   async firstAnswers(): Promise<void> {
     const waitMs = this.#listsWaitUntil - performance.now();
     if (waitMs <= 0) return;
-    const pending = [...this.#asking].filter(([manifest]) => !this.#failures.has(manifest));
+    const pending = [...this.#asking].filter(
+      ([manifest]) => !this.#failures.has(manifest) && !this.#restored.has(manifest),
+    );
     if (pending.length > 0)
       await settlesWithin(Promise.all(pending.map(([, asked]) => asked)), waitMs);
   }
@@ -255,7 +262,8 @@ export class Discovery {
       this.#restore(manifest);
       const isWaiting = this.#options.pinning?.isForeign(manifest) && !this.#restored.has(manifest);
       if (isWaiting) registry.updateCapabilities(agentId, []);
-      void this.#ask(manifest);
+      const isKnown = this.#restored.has(manifest);
+      void this.#ask(manifest, isKnown ? () => this.#pause(KNOWN_AFTER_MS) : undefined);
     }
   }
 
@@ -326,10 +334,13 @@ export class Discovery {
     return this.#ask(manifest, async () => {
       const last = this.#refreshed.get(manifest) ?? Number.NEGATIVE_INFINITY;
       const restMs = last + refreshEveryMs - performance.now();
-      const { signal } = this.#stop;
-      if (restMs > 0) await delay(restMs, undefined, { signal, ref: false }).catch(() => {});
+      if (restMs > 0) await this.#pause(restMs);
       this.#refreshed.set(manifest, performance.now());
     });
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {});
   }
 
   /** A fleet that appears at once is asked a few agents at a time. */

@@ -1,5 +1,6 @@
 // What a call goes through, put together from the configuration: every face calls into it.
 
+import { isMcpRelay } from '@starloom/adapters';
 import type { Coordination } from '@starloom/coordination';
 import {
   type Adapter,
@@ -13,7 +14,7 @@ import {
 } from '@starloom/core';
 import { type Authenticator, Authoriser, denied, TraceBudgets } from '@starloom/identity';
 import { Policy } from '@starloom/identity/policy';
-import type { ListKind } from '@starloom/mcp-client/server';
+import { LIST_KINDS, type ListKind } from '@starloom/mcp-client/server';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { AdapterPool } from './adapter-pool.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
@@ -24,7 +25,6 @@ import { HealthMonitor } from './health-monitor.ts';
 import { InboundWebhooks } from './inbound-webhooks.ts';
 import { JobCalls } from './jobs/job-calls.ts';
 import { createBoundedJobs, jobRulesOf } from './jobs/job-setup.ts';
-import { watchLists } from './mcp/server-factory.ts';
 import { openNodeAdapter } from './nodes/node-adapter.ts';
 import { NodeLinks } from './nodes/node-links.ts';
 import { Breakers, CallSlots } from './pipeline/agent-gate.ts';
@@ -157,7 +157,10 @@ export function createPipeline(
     const adapter = isBehindNode
       ? openNodeAdapter(manifest, nodes)
       : await options.openAdapter(manifest);
-    watchLists(adapter, (kind) => onListChanged(manifest.agent_id, kind));
+    if (isMcpRelay(adapter)) {
+      for (const kind of LIST_KINDS)
+        adapter.onListChanged(kind, () => onListChanged(manifest.agent_id, kind));
+    }
     return adapter;
   }
 }

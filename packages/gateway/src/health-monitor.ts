@@ -45,6 +45,8 @@ const GRACE_MS = 1_000;
 const JITTER = 0.2;
 /** Between probes of a program that only they start, as a multiple of the ordinary wait. */
 const IDLE_PROGRAM_WAITS = 10;
+/** The first requests of a gateway that starts go before its first probes. */
+const FIRST_PROBES_MS = 200;
 /** Changes that come together are looked at once. */
 const WAKE_MS = 50;
 /** A look at so many instances costs far less than a millisecond of each second. */
@@ -68,7 +70,7 @@ export class HealthMonitor {
   #tokensAt: number;
   #unwatch: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #wakesAt = 0;
+  #wakesAt = Number.POSITIVE_INFINITY;
   /** The least between two looks at all instances: a look costs more the more there are. */
   #restMs = WAKE_MS;
 
@@ -88,8 +90,8 @@ export class HealthMonitor {
   }
 
   start(): void {
+    this.#wakeIn(FIRST_PROBES_MS);
     this.#unwatch = this.#options.registry.watch(() => this.#wakeIn(WAKE_MS));
-    this.#wake();
   }
 
   stop(): void {

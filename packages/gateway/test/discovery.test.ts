@@ -296,7 +296,7 @@ describe('what was discovered', () => {
       await adapters.close();
       await store.close();
     };
-    return { registry, close };
+    return { registry, discovery, close };
   }
   const never = () => new Promise<AgentDescription>(() => {});
 
@@ -312,6 +312,23 @@ describe('what was discovered', () => {
     const third = await open(async () => describes(offered.slice(0, 1)), {});
     await expect.poll(() => third.registry.get('files')?.capabilities).toHaveLength(1);
     await third.close();
+  });
+
+  it('is listed at once after a restart; an agent that is new is waited for', async () => {
+    const listing = (discovery: Discovery) =>
+      Promise.race([
+        discovery.firstAnswers().then(() => 'listed'),
+        new Promise((resolve) => setImmediate(resolve, 'waits')),
+      ]);
+    const silent = await open(never, {});
+    expect(await listing(silent.discovery)).toBe('waits');
+    await silent.close();
+    const first = await open(async () => describes(), {});
+    await expect.poll(() => first.registry.get('files')?.capabilities).toHaveLength(3);
+    await first.close();
+    const second = await open(never, {});
+    expect(await listing(second.discovery)).toBe('listed');
+    await second.close();
   });
 
   it('survives a change of the manifest that leaves the agent the same', async () => {

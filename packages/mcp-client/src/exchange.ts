@@ -25,6 +25,7 @@ import {
 } from '@starloom/core';
 import { assertJsonLimits } from '@starloom/wire';
 import { rpcFailure } from './failures.ts';
+import { metaOf } from './http-headers.ts';
 import { failure } from './reasons.ts';
 
 /** A notification or question that comes before the result. */
@@ -256,12 +257,6 @@ const QUESTIONS: ReadonlySet<string> = new Set([
 
 export function isQuestion(message: JSONRPCMessage): message is JSONRPCRequest {
   return 'method' in message && 'id' in message && QUESTIONS.has(message.method);
-}
-
-/** The `_meta` of a message's params, or an empty one. */
-export function metaOf(message: JSONRPCMessage): Fields {
-  const params: unknown = 'method' in message ? message.params : undefined;
-  return isObject(params) && isObject(params._meta) ? params._meta : {};
 }
 
 /** Does the message say of itself that it is of the 2026-07-28 revision or later? */

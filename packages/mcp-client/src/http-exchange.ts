@@ -17,10 +17,9 @@ import {
   isNotification,
   isQuestion,
   isResponse,
-  metaOf,
   type NumberedRequest,
 } from './exchange.ts';
-import type { Headers, SessionHeaders } from './http-headers.ts';
+import { type Headers, metaOf, type SessionHeaders } from './http-headers.ts';
 import type { EndingStreams, HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
 import type { HttpEndpoint } from './http-transport.ts';
 import { failure } from './reasons.ts';

@@ -4,7 +4,6 @@ import {
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/client';
 import { type Fields, HEADER, isObject, MANDATE, META } from '@starloom/core';
-import { metaOf } from './exchange.ts';
 import { failure } from './reasons.ts';
 
 export type Headers = Record<string, string>;
@@ -180,4 +179,10 @@ function toText(value: unknown): string | undefined {
   if (typeof value === 'boolean' || Number.isSafeInteger(value)) return String(value);
   const isFraction = Number.isFinite(value) && !Number.isInteger(value);
   return isFraction ? String(value) : undefined;
+}
+
+/** The `_meta` of a message's params, or an empty one. */
+export function metaOf(message: JSONRPCMessage): Fields {
+  const params: unknown = 'method' in message ? message.params : undefined;
+  return isObject(params) && isObject(params._meta) ? params._meta : {};
 }

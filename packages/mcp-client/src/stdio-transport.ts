@@ -29,13 +29,13 @@ import {
   isNotification,
   isQuestion,
   isResponse,
-  metaOf,
   type NumberedRequest,
   parseMessages,
   type RpcResponse,
   unsentExchange,
   withTrace,
 } from './exchange.ts';
+import { metaOf } from './http-headers.ts';
 import { failure } from './reasons.ts';
 
 const MAX_UNWRITTEN_BYTES = 64 * 1_048_576;

@@ -24,16 +24,18 @@ interface GuardedHttpOptions extends GuardedAgentOptions {
 
 export class GuardedHttp {
   readonly #guard: AddressGuard;
-  readonly #agent: Agent;
+  readonly #options: GuardedAgentOptions;
+  #opened: Agent | undefined;
 
   constructor({ guard, ...options }: GuardedHttpOptions) {
     this.#guard = guard;
-    this.#agent = guard.dispatcher({
-      allowH2: false,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      ...options,
-    });
+    this.#options = { allowH2: false, headersTimeout: 0, bodyTimeout: 0, ...options };
+  }
+
+  /** Opened with the first request: the client library costs a start. */
+  get #agent(): Agent {
+    this.#opened ??= this.#guard.dispatcher(this.#options);
+    return this.#opened;
   }
 
   /** Throws POLICY_DENIED for an address that may not be called, judged by its text alone. */
@@ -61,12 +63,12 @@ export class GuardedHttp {
 
   /** Closes when what is under way has ended. */
   async drain(): Promise<void> {
-    await this.#agent.close();
+    await this.#opened?.close();
   }
 
   /** What is under way fails with `reason`. */
   async close(reason?: Error): Promise<void> {
-    await this.#agent.destroy(reason ?? null);
+    await this.#opened?.destroy(reason ?? null);
   }
 }
 

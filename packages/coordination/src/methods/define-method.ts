@@ -127,15 +127,19 @@ export interface MethodDescription {
   readonly errors: readonly { readonly reason: Reason; readonly code: number }[];
 }
 
-/** Rows as documentation and tools read them. */
+/** Rows as documentation and tools read them. A schema is made when it is read: that costs a start. */
 export function describeTable(table: Readonly<Record<string, Method>>): MethodDescription[] {
   return Object.entries(table).map(([name, method]) => ({
     name,
     service: name.slice(0, name.indexOf('.')),
     summary: method.summary,
     effect: method.effect,
-    params: toJsonSchema(method.params, 'input'),
-    result: toJsonSchema(method.result, 'output'),
+    get params() {
+      return toJsonSchema(method.params, 'input');
+    },
+    get result() {
+      return toJsonSchema(method.result, 'output');
+    },
     errors: method.errors.map((reason) => ({ reason, code: REASONS[reason].rpc })),
   }));
 }

@@ -4,7 +4,6 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
-  isInputRequiredResult,
   LOG_LEVEL_META_KEY,
   type LoggingLevel,
   type RequestId,
@@ -130,7 +129,7 @@ export async function answerInputs(
   options: InputsOptions,
 ): Promise<ToolResult> {
   let result = await run({});
-  for (let round = 0; isInputRequiredResult(result); round += 1) {
+  for (let round = 0; result.resultType === 'input_required'; round += 1) {
     if (round === MAX_ROUNDS)
       return toFailedResult(`the agent asked more than ${MAX_ROUNDS} times`);
     const { inputRequests = {}, requestState } = result as Params;

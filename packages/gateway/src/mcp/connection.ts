@@ -1,4 +1,4 @@
-import { type AuthInfo, ProtocolError, type ServerContext } from '@modelcontextprotocol/server';
+import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
 import { createTrace, FabricError, MANDATE, type Trace } from '@starloom/core';
 import { assertBound, denied, type Principal } from '@starloom/identity';
 import type { Ends } from '@starloom/wire';
@@ -46,6 +46,18 @@ export function toAuthInfo(connection: Connection): AuthInfo {
   return { token: '', clientId: '', scopes: [], extra: { connection } };
 }
 
+/** The SDK answers a request with the code, the message and the data of what its handler throws. */
+class RpcError extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
 const rpcErrorSchema = z.object({
   code: z.int(),
   message: z.string(),
@@ -66,7 +78,8 @@ export function answering<Request, Result>(
     try {
       return await serve(request, context);
     } catch (thrown) {
-      if (thrown instanceof ProtocolError) throw thrown;
+      // It is an error of the protocol already, of ours or of the SDK.
+      if (thrown instanceof Error && Number.isInteger(Object(thrown).code)) throw thrown;
       throw toProtocolError(FabricError.from(thrown), requestOf(context, opened));
     }
   };
@@ -76,15 +89,15 @@ export function answering<Request, Result>(
 export function toProtocolError(
   error: FabricError,
   request: Pick<ActiveRequest, 'trace' | 'fail'> | undefined,
-): ProtocolError {
+): RpcError {
   request?.fail(error);
   return toRpcError(error, request?.trace ?? createTrace());
 }
 
-export function toRpcError(error: FabricError, trace: Trace): ProtocolError {
+export function toRpcError(error: FabricError, trace: Trace): RpcError {
   const { data: rpc } = rpcErrorSchema.safeParse(error.details.rpc);
-  if (rpc) return new ProtocolError(rpc.code, rpc.message, rpc.data);
-  return new ProtocolError(error.row.rpc, error.message, error.toPayload(trace));
+  if (rpc) return new RpcError(rpc.code, rpc.message, rpc.data);
+  return new RpcError(error.row.rpc, error.message, error.toPayload(trace));
 }
 
 // A passport or a mandate in `_meta` of one request: for callers on standard input and output, who have

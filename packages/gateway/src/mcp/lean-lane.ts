@@ -9,7 +9,6 @@ import {
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
   SERVER_INFO_META_KEY,
-  SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/server';
 import { FabricError, isObject, type ProtocolNotification } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
@@ -181,7 +180,14 @@ const LIST_META = new Set([
   CLIENT_INFO_META_KEY,
   CLIENT_CAPABILITIES_META_KEY,
 ]);
-export const OLDER_REVISIONS: ReadonlySet<unknown> = new Set(SUPPORTED_PROTOCOL_VERSIONS);
+/** Those that the SDK knows; its own list would load all of it. */
+export const OLDER_REVISIONS: ReadonlySet<unknown> = new Set([
+  '2025-11-25',
+  '2025-06-18',
+  '2025-03-26',
+  '2024-11-05',
+  '2024-10-07',
+]);
 /** Of `_meta`: only the current revision knows them. */
 const RESERVED = 'io.modelcontextprotocol/';
 const NO_META: Params = Object.freeze({});

@@ -8,10 +8,8 @@ import {
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { isMcpRelay } from '@starloom/adapters';
-import { type Adapter, FabricError, PROFILE, QUESTION_MS } from '@starloom/core';
+import { FabricError, PROFILE, QUESTION_MS } from '@starloom/core';
 import type { Identity } from '@starloom/identity';
-import { LIST_KINDS, type ListKind } from '@starloom/mcp-client/server';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
@@ -200,10 +198,4 @@ function versionOf(envelope: unknown, headers: Params): string | undefined {
   const named = (envelope as Params | undefined)?.['io.modelcontextprotocol/protocolVersion'];
   const version = named ?? headers['mcp-protocol-version'];
   return typeof version === 'string' ? version : undefined;
-}
-
-/** Calls back when a list of the agent changed; ends with the adapter. */
-export function watchLists(adapter: Adapter, onChange: (kind: ListKind) => void): void {
-  if (!isMcpRelay(adapter)) return;
-  for (const kind of LIST_KINDS) adapter.onListChanged(kind, () => onChange(kind));
 }

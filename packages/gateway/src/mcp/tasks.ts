@@ -109,7 +109,7 @@ function detailsOf(job: StoredJob, capabilities: Params): Params {
 }
 
 /** Unknown, foreign and malformed ids are one answer, in the extension's code. */
-function toTaskError(error: FabricError, request: ActiveRequest | undefined): ProtocolError {
+function toTaskError(error: FabricError, request: ActiveRequest | undefined): Error {
   if (error.code !== 'JOB_NOT_FOUND') return toProtocolError(error, request);
   request?.fail(error);
   return new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task');

@@ -51,7 +51,7 @@ interface CatalogOptions {
 }
 
 interface ListedTool {
-  readonly definition: ToolDefinition;
+  readonly name: string;
   readonly tool: Tool;
 }
 
@@ -105,12 +105,13 @@ export class GatewayTools {
     const wanted = `${style} ${toolsets.join()}`;
     const known = shown.get(keys.get(principal)?.get(wanted) ?? '');
     if (known) return known;
-    const definitions = TOOLSETS.filter((toolset) => toolsets.includes(toolset))
+    const tools = TOOLSETS.filter((toolset) => toolsets.includes(toolset))
       .flatMap((toolset) => listed[style][toolset])
-      .filter(({ tool }) => tool.mayUse(principal))
-      .map(({ definition }) => definition);
-    const key = sha256Hex(definitions.map(({ name }) => name).join('\n'));
-    const list = shown.get(key) ?? { definitions };
+      .filter(({ tool }) => tool.mayUse(principal));
+    const key = sha256Hex(tools.map(({ name }) => name).join('\n'));
+    const list = shown.get(key) ?? {
+      definitions: tools.map(({ tool, name }) => ({ ...tool.definition, name })),
+    };
     shown.set(key, list);
     const own = keys.get(principal) ?? new Map<string, string>();
     keys.set(principal, own.set(wanted, key));
@@ -165,7 +166,7 @@ export class GatewayTools {
     const { unprefixed, log } = this.#options.deps;
     if (unprefixed.length === 0) return;
     const lists = Object.values(listed.dots).flat();
-    const all = lists.map(({ definition }) => definition.name);
+    const all = lists.map(({ name }) => name);
     for (const names of lookAlikes(all)) {
       if (this.#alike.has(names.join())) continue;
       this.#alike.add(names.join());
@@ -197,7 +198,7 @@ function build(options: CatalogOptions): Built {
       for (const style of TOOL_NAME_STYLES) {
         const name = styleToolName(tool.definition.name, style);
         byName.set(name, tool);
-        listed[style][toolset].push({ tool, definition: { ...tool.definition, name } });
+        listed[style][toolset].push({ tool, name });
       }
     }
   }
@@ -217,7 +218,7 @@ function build(options: CatalogOptions): Built {
       if (!isOwn)
         deps.log.debug({ tool: wanted[style], listed_as: name }, 'two tools share a name');
       byName.set(name, tool);
-      if (isListed) listed[style].agents.push({ tool, definition: { ...tool.definition, name } });
+      if (isListed) listed[style].agents.push({ tool, name });
     }
     for (const spelling of free[index]?.spellings ?? []) byName.set(spelling, tool);
   }
@@ -226,7 +227,7 @@ function build(options: CatalogOptions): Built {
     if (tool && tools.length === 1 && !byName.has(name)) byName.set(name, tool);
   }
   for (const style of TOOL_NAME_STYLES) {
-    listed[style].agents.sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
+    listed[style].agents.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
   return { own: ours, byName, listed, keys: new WeakMap(), shown: new RecentMap(MAX_LISTS) };
 }

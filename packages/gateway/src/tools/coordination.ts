@@ -8,7 +8,7 @@ import type { Caller } from '../pipeline/call-request.ts';
 import type { CallLimits } from '../pipeline/limits.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import { toErrorResult, toResult } from '../pipeline/respond.ts';
-import type { Tool } from './tool.ts';
+import type { Tool, ToolDefinition } from './tool.ts';
 
 /** The services that are tools, by the first part of a tool's name. */
 const PREFIXES: Readonly<Record<string, string>> = {
@@ -35,13 +35,17 @@ function toTool(
   coordination: Coordination,
   limits: Pick<CallLimits, 'messages'>,
 ): Tool {
-  const { name, service, summary, effect, params } = method;
+  const { name, service, summary, effect } = method;
   const readOnlyHint = effect === 'read';
+  let inputSchema: ToolDefinition['inputSchema'] | undefined;
   return {
     definition: {
       name: `${PREFIXES[service]}${name.slice(service.length)}`,
       description: summary,
-      inputSchema: { type: 'object', ...params },
+      get inputSchema() {
+        inputSchema ??= { type: 'object', ...method.params };
+        return inputSchema;
+      },
       annotations: { readOnlyHint, openWorldHint: false, destructiveHint: !readOnlyHint },
     },
     mayUse: (principal) => mayUseToolset(principal, 'coordination'),

@@ -6,7 +6,7 @@ import { isRefusedByHttp } from '../pipeline/limits.ts';
 import { answerTrace, readOrigin } from '../pipeline/origin.ts';
 import { type ToolResult, toErrorResult, toPayload, toResult } from '../pipeline/respond.ts';
 
-/** How a tool is listed; JSON Schemas as MCP wants them. */
+/** How a tool is listed; JSON Schemas as MCP wants them. Those of our tools are made when they are read. */
 export interface ToolDefinition {
   readonly name: string;
   readonly title?: string;
@@ -49,10 +49,20 @@ export const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHi
 /** A tool from its parts: arguments are parsed first, a thrown error becomes its payload. */
 export function defineTool<Schema extends z.ZodType>(spec: ToolSpec<Schema>): Tool {
   const { name, title, description, annotations } = spec;
-  const inputSchema = toJsonSchema(spec.input);
   const outputSchema = orFailure(spec.output);
+  let inputSchema: ToolDefinition['inputSchema'] | undefined;
   return {
-    definition: { name, title, description, inputSchema, outputSchema, annotations },
+    definition: {
+      name,
+      title,
+      description,
+      get inputSchema() {
+        inputSchema ??= toJsonSchema(spec.input);
+        return inputSchema;
+      },
+      outputSchema,
+      annotations,
+    },
     mayUse: mayUseAgents,
     async run(args, caller) {
       try {

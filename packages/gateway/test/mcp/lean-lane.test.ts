@@ -1,7 +1,8 @@
+import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
 import { createPskVerifier, LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
-import { findLeanTool } from '../../src/mcp/lean-lane.ts';
+import { findLeanTool, OLDER_REVISIONS } from '../../src/mcp/lean-lane.ts';
 import type { GatewayTools } from '../../src/tools/catalog.ts';
 import { answers, fails, KEY, openTestGateway, type TestAgent } from '../test-gateway.ts';
 import { OlderClient, type Reply } from './older-client.ts';
@@ -64,6 +65,10 @@ function steady(text: string): unknown {
 }
 
 describe('the lean lane', () => {
+  it('knows the older revisions that the SDK knows', () => {
+    expect([...OLDER_REVISIONS]).toEqual(SUPPORTED_PROTOCOL_VERSIONS);
+  });
+
   const content = [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }];
   const agents: Record<string, TestAgent> = {
     percy: { run: answers('well', { type: 'token', data: { text: 'we' } }) },

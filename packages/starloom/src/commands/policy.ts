@@ -24,6 +24,7 @@ import {
   givenPrincipalSchema,
   Policy,
 } from '@starloom/identity/policy';
+import { openRegistry } from '@starloom/registry';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { action, type GlobalOptions, userName } from '../command-line.ts';
@@ -226,7 +227,6 @@ async function openAgents(
 ): Promise<{ get: FindAgent; close: () => Promise<void> }> {
   let opened: Promise<Registry> | undefined;
   const open = async () => {
-    const { openRegistry } = await import('@starloom/registry');
     const { OPTION_SCHEMAS } = await import('../option-schemas.ts');
     const { toRegistryConfig } = await import('../registry-config.ts');
     const config = await toRegistryConfig(value, stateFolder(env), silentLog);

@@ -21,7 +21,6 @@ import { clientFile, gatewayFile, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { fit, toOneLine } from '../terminal-text.ts';
 import { offersOf } from '../tool-payloads.ts';
-import { toConsoleLink } from './console.ts';
 
 export function define(command: Command, terminal: Terminal): void {
   withExamples(command, [
@@ -141,7 +140,7 @@ async function consoleLink(
 ): Promise<string | undefined> {
   try {
     const code = await gateway.createConsoleCode(LOCAL_KEY.key_id);
-    return code === undefined ? undefined : toConsoleLink(url, code);
+    return code && (await import('./console.ts')).toConsoleLink(url, code);
   } catch (thrown) {
     observer.log.error({ error: FabricError.from(thrown) }, 'no link to the console can be made');
     return undefined;
