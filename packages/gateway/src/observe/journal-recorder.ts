@@ -128,7 +128,8 @@ export class JournalRecorder {
       const isOld = this.#clock.now() - running.draft.began_at >= SWEEP_MS;
       if (running.isShown || !isOld) continue;
       running.isShown = true;
-      this.#options.journal.write({ ...running.draft });
+      // The journal reads it later, and the call goes on.
+      this.#options.journal.write(structuredClone(running.draft));
     }
   }
 
