@@ -8,34 +8,65 @@ export interface CallBlock {
   readonly text: string;
 }
 
-/** The names in the order of their values, and whether `null` is a value; a missing one is written so, too. */
-type Layout<Entry> = {
-  readonly [Name in keyof Required<Entry>]: null extends Entry[Name] ? true : false;
-};
+export function toBlock(entries: readonly JournalCall[]): CallBlock {
+  return { calls: entries.length, text: JSON.stringify(entries.map(fromCall)) };
+}
 
-// Files hold values in these orders: a new name goes to the end.
-const attempts = listOf<JournalAttempt>({
-  span_id: false,
-  agent_id: false,
-  node_id: false,
-  protocol: false,
-  fallback: false,
-  began_ms: false,
-  ms: true,
-  code: true,
-  reason: false,
-  sent: false,
-});
+export function fromBlock(text: string): readonly JournalCall[] {
+  return (JSON.parse(text) as unknown[][]).map((list) => {
+    const [attempts, route, ...rest] = list as [unknown[][], unknown[][] | null];
+    const call = { attempts: attempts.map(toAttempt), route: route?.map(toCandidate) ?? null };
+    return toCall([call.attempts, call.route, ...rest]);
+  });
+}
 
-const candidates = listOf<JournalCandidate>({
-  agent_id: false,
-  node_id: false,
-  kind: false,
-  availability: false,
-  reason: false,
-});
+// The orders of the values are the format of files: a new one goes to the end of both lists. They are written
+// as literals, since a loop over names takes longer than all the rest.
 
-const calls = listOf<JournalCall>({
+function fromCall(call: JournalCall): readonly unknown[] {
+  return [
+    call.attempts.map(fromAttempt),
+    call.route?.map(fromCandidate),
+    call.trace_id,
+    call.span_id,
+    call.parent_span_id,
+    call.gateway,
+    call.face,
+    call.transport,
+    call.tool,
+    call.principal,
+    call.depth,
+    call.chain,
+    call.agent_id,
+    call.capability,
+    call.stream,
+    call.admitted_ms,
+    call.routed_ms,
+    call.rule,
+    call.fallback,
+    call.events,
+    call.first_events,
+    call.cost,
+    call.bytes_in,
+    call.bytes_out,
+    call.began_at,
+    call.ended_at,
+    call.ms,
+    call.code,
+    call.effect,
+    call.skipped,
+    call.reason,
+    call.message,
+    call.on_behalf_of,
+    call.delegate,
+    call.job_id,
+    call.session_id,
+    call.input,
+    call.output,
+  ];
+}
+
+const toCall = readerOf<JournalCall>({
   attempts: false,
   route: false,
   trace_id: false,
@@ -76,36 +107,48 @@ const calls = listOf<JournalCall>({
   output: false,
 });
 
-export function toBlock(entries: readonly JournalCall[]): CallBlock {
-  const values = entries.map((call) => {
-    const list = calls.toList(call);
-    list[0] = call.attempts.map(attempts.toList);
-    list[1] = call.route?.map(candidates.toList);
-    return list;
-  });
-  return { calls: entries.length, text: JSON.stringify(values) };
+function fromAttempt(attempt: JournalAttempt): readonly unknown[] {
+  const { span_id, agent_id, node_id, protocol, fallback, began_ms, ms, code } = attempt;
+  const { reason, sent } = attempt;
+  return [span_id, agent_id, node_id, protocol, fallback, began_ms, ms, code, reason, sent];
 }
 
-export function fromBlock(text: string): readonly JournalCall[] {
-  const lists = JSON.parse(text) as [tried: unknown[][], route: unknown[][] | null][];
-  return lists.map(([tried, route, ...rest]) =>
-    calls.fromList([
-      tried.map(attempts.fromList),
-      route?.map(candidates.fromList) ?? null,
-      ...rest,
-    ]),
-  );
+const toAttempt = readerOf<JournalAttempt>({
+  span_id: false,
+  agent_id: false,
+  node_id: false,
+  protocol: false,
+  fallback: false,
+  began_ms: false,
+  ms: true,
+  code: true,
+  reason: false,
+  sent: false,
+});
+
+function fromCandidate(candidate: JournalCandidate): readonly unknown[] {
+  const { agent_id, node_id, kind, availability, reason } = candidate;
+  return [agent_id, node_id, kind, availability, reason];
 }
 
-function listOf<Entry>(layout: Layout<Entry>) {
+const toCandidate = readerOf<JournalCandidate>({
+  agent_id: false,
+  node_id: false,
+  kind: false,
+  availability: false,
+  reason: false,
+});
+
+/** The names in the order of their values, and whether `null` is a value; a missing one is written so, too. */
+type Layout<Entry> = {
+  readonly [Name in keyof Required<Entry>]: null extends Entry[Name] ? true : false;
+};
+
+function readerOf<Entry>(layout: Layout<Entry>): (list: readonly unknown[]) => Entry {
   const names = Object.keys(layout) as (keyof Entry)[];
-  return {
-    toList: (entry: Entry): unknown[] => names.map((name) => entry[name]),
-    fromList: (list: readonly unknown[]): Entry => {
-      const known = names.map((name, index) => [name, list[index] ?? null] as const);
-      return Object.fromEntries(
-        known.filter(([name, value]) => value !== null || layout[name]),
-      ) as Entry;
-    },
+  return (list) => {
+    const known = names.map((name, index) => [name, list[index] ?? null] as const);
+    const kept = known.filter(([name, value]) => value !== null || layout[name]);
+    return Object.fromEntries(kept) as Entry;
   };
 }
