@@ -75,6 +75,22 @@ describe('the journal in SQLite', () => {
     await second.close();
   });
 
+  it('keeps a batch over a restart, and ends a call that began in one and ended apart', async () => {
+    const path = newPath();
+    const running = call({ ended_at: null, ms: null });
+    const batch = [...Array.from({ length: 200 }, () => call()), running];
+    const first = await open(path);
+    for (const one of batch) first.write(one);
+    await first.flushed();
+    const ended = { ...running, ended_at: running.began_at + 5, ms: 5 };
+    first.write(ended);
+    await first.close();
+    const second = await open(path);
+    const { calls } = await second.list({}, { limit: 500 });
+    expect(calls).toEqual([ended, ...batch.slice(0, -1).toReversed()]);
+    await second.close();
+  });
+
   it('answers a reader that waits when it closes', async () => {
     const journal = await open(newPath(), 20_000);
     const [first, ...more] = Array.from({ length: 20_000 }, () => call());
@@ -124,7 +140,7 @@ describe('the journal in SQLite', () => {
     await expect(second.check()).rejects.toMatchObject({ details: { reason: 'newer_store' } });
     await second.close();
     const left = new DatabaseSync(path);
-    expect(left.prepare('SELECT sum(calls) AS n FROM block').get()).toEqual({ n: 1 });
+    expect(left.prepare('SELECT count(*) AS n FROM call').get()).toEqual({ n: 1 });
     left.close();
   });
 

@@ -1,8 +1,9 @@
 // The file: a ring of calls and the sums of days. What a batch wrote survives the end of the process; a
 // power cut may take the newest calls. Nothing is written while the disk is nearly full.
 //
-// Batches are kept as blocks. The rows that queries search are made of them before a query, in the same transaction
-// that removes the block: each call is in one place. Blocks that leave the ring before that never become rows.
+// Batches of a busy gateway are kept as blocks. The rows that queries search are made of them before a query, in the
+// same transaction that removes the block: each call is in one place. Blocks that leave the ring before that never
+// become rows.
 
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
@@ -29,8 +30,10 @@ const OLDEST_FORMAT = 1;
 const MAX_LOG_PAGES = 2000;
 /** Four times the usual size: rows are large, and a third less is written. */
 const PAGE_BYTES = 16_384;
-/** Become rows at once; other files of the thread are served after that. */
-const BLOCKS_PER_STEP = 8;
+/** So many become rows at once; other files of the thread are served after that. */
+const CALLS_PER_STEP = 800;
+/** So small a batch becomes rows when it is written: whoever looks then need not wait. */
+const FEW_CALLS = 20;
 const SPAN = CALL_COLUMNS.indexOf('span_id');
 
 /**
@@ -68,6 +71,7 @@ export class JournalFile {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   #newest = 0;
+  #hasBlocks = true;
   #prunedDay = 0;
 
   /** Holds the file for itself until it is closed or the process ends. */
@@ -90,11 +94,15 @@ export class JournalFile {
       this.#statement('DELETE FROM block WHERE last_revision <= ?').run(newest - calls);
       this.#statement('DELETE FROM call WHERE revision <= ?').run(newest - calls);
       const insert = this.#statement('INSERT INTO block VALUES (?, ?, ?)');
+      // A call that runs may be in a block, and its end must find it.
+      const isFew = newest - this.#newest <= FEW_CALLS && !this.#hasBlocks;
       let last = this.#newest;
-      for (const block of blocks) {
-        last += block.calls;
-        if (last > newest - calls) insert.run(last, block.calls, block.text);
+      for (const { calls: count, text } of blocks) {
+        last += count;
+        if (isFew) this.#insertRows(text, last - count, newest - calls);
+        else if (last > newest - calls) insert.run(last, count, text);
       }
+      if (!isFew) this.#hasBlocks = true;
       const sum = this.#statement(SUM);
       for (const one of sums) sum.run(...one);
       this.#prune(sums);
@@ -104,24 +112,37 @@ export class JournalFile {
 
   /** Makes rows of the oldest blocks; false when there is none. A full disk leaves them for later. */
   index(calls: number): boolean {
-    const oldest = 'SELECT * FROM block ORDER BY last_revision LIMIT ?';
-    const blocks = this.query({ sql: oldest, values: [BLOCKS_PER_STEP] });
-    if (blocks.length === 0 || !this.#hasRoom) return false;
+    if (!this.#hasBlocks || !this.#hasRoom) return false;
+    const blocks: { readonly last: number; readonly count: number; readonly text: string }[] = [];
+    let waiting = 0;
+    const oldest = 'SELECT last_revision, calls, text FROM block ORDER BY last_revision';
+    for (const row of this.#statement(oldest).iterate()) {
+      const count = Number(row.calls);
+      blocks.push({ last: Number(row.last_revision), count, text: String(row.text) });
+      waiting += count;
+      if (waiting >= CALLS_PER_STEP) break;
+    }
     this.#transact(() => {
-      const insert = this.#statement(INSERT);
-      const replace = this.#statement('DELETE FROM call WHERE ended IS NULL AND span_id = ?');
-      for (const block of blocks) {
-        let revision = Number(block.last_revision) - Number(block.calls);
-        for (const row of rowsOf({ text: String(block.text) })) {
-          revision += 1;
-          if (revision <= this.#newest - calls) continue;
-          replace.run(row[SPAN] ?? null);
-          insert.run(revision, ...row);
-        }
-        this.#statement('DELETE FROM block WHERE last_revision = ?').run(revision);
+      const drop = this.#statement('DELETE FROM block WHERE last_revision = ?');
+      for (const { last, count, text } of blocks) {
+        this.#insertRows(text, last - count, this.#newest - calls);
+        drop.run(last);
       }
     });
-    return true;
+    this.#hasBlocks = waiting >= CALLS_PER_STEP;
+    return this.#hasBlocks;
+  }
+
+  /** Each takes the place of a row that runs. What left the ring is not inserted. */
+  #insertRows(text: string, before: number, cut: number): void {
+    const insert = this.#statement(INSERT);
+    const replace = this.#statement('DELETE FROM call WHERE ended IS NULL AND span_id = ?');
+    for (const [index, row] of rowsOf({ text }).entries()) {
+      const revision = before + index + 1;
+      if (revision <= cut) continue;
+      replace.run(row[SPAN] ?? null);
+      insert.run(revision, ...row);
+    }
   }
 
   /** Of the newest `calls`. */
