@@ -8,8 +8,12 @@ export interface CallBlock {
   readonly text: string;
 }
 
-export function toBlock(entries: readonly JournalCall[]): CallBlock {
-  return { calls: entries.length, text: JSON.stringify(entries.map(fromCall)) };
+export function toText(call: JournalCall): string {
+  return JSON.stringify(fromCall(call));
+}
+
+export function toBlock(texts: readonly string[]): CallBlock {
+  return { calls: texts.length, text: `[${texts.join()}]` };
 }
 
 export function fromBlock(text: string): readonly JournalCall[] {

@@ -16,7 +16,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from '@starloom/core';
-import { type CallBlock, toBlock } from './call-block.ts';
+import { type CallBlock, toBlock, toText } from './call-block.ts';
 import {
   type Bucket,
   fromRow,
@@ -53,8 +53,8 @@ const AHEAD_MS = 60_000;
 export class KeptJournal implements Journal {
   readonly kind: Journal['kind'];
   readonly #options: KeptJournalOptions;
-  /** The newest, until they are a block: one text instead of many objects. */
-  #entries: JournalCall[] = [];
+  /** The newest, until they are a block. Objects that wait would cost the garbage collector more than their texts. */
+  #texts: string[] = [];
   #blocks: CallBlock[] = [];
   #pending = 0;
   readonly #sums = new UsageSums();
@@ -81,7 +81,7 @@ export class KeptJournal implements Journal {
       this.#lost += 1;
       return;
     }
-    if (this.#entries.push(call) === MAX_BLOCK_CALLS) this.#seal();
+    if (this.#texts.push(toText(call)) === MAX_BLOCK_CALLS) this.#seal();
     this.#pending += 1;
     this.#sums.add(call);
     this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
@@ -176,8 +176,8 @@ export class KeptJournal implements Journal {
   }
 
   #seal(): void {
-    if (this.#entries.length > 0) this.#blocks.push(toBlock(this.#entries));
-    this.#entries = [];
+    if (this.#texts.length > 0) this.#blocks.push(toBlock(this.#texts));
+    this.#texts = [];
   }
 
   async #append(blocks: readonly CallBlock[], count: number): Promise<void> {

@@ -167,10 +167,7 @@ export interface JournalRates extends JournalRate {
 
 export interface Journal {
   readonly kind: 'sqlite' | 'postgres' | 'memory';
-  /**
-   * Takes an entry: a call that runs, or one that ended. It must not change after that. Never throws; what finds
-   * no room is lost.
-   */
+  /** Takes an entry: a call that runs, or one that ended. Never throws; what finds no room is lost. */
   write(call: JournalCall): void;
   /** Resolves when what was written until now can be read, or was lost. */
   flushed(): Promise<void>;

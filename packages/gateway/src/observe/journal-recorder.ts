@@ -133,8 +133,7 @@ export class JournalRecorder {
       const isOld = this.#clock.now() - draft.began_at >= SWEEP_MS;
       if (!isOld || this.#shown.has(draft)) continue;
       this.#shown.add(draft);
-      // The journal reads it later, and the call goes on.
-      this.#options.journal.write(structuredClone(draft));
+      this.#options.journal.write({ ...draft });
     }
   }
 
