@@ -18,19 +18,20 @@ export function toBlock(texts: readonly string[]): CallBlock {
 
 export function fromBlock(text: string): readonly JournalCall[] {
   return (JSON.parse(text) as unknown[][]).map((list) => {
-    const [attempts, route, ...rest] = list as [unknown[][], unknown[][] | null];
-    const call = { attempts: attempts.map(toAttempt), route: route?.map(toCandidate) ?? null };
-    return toCall([call.attempts, call.route, ...rest]);
+    const call = toCall(list);
+    const [attempts, route] = [call.attempts, call.route] as unknown as Lists;
+    const read = { attempts: attempts.map(toAttempt) };
+    return { ...call, ...read, ...(route && { route: route.map(toCandidate) }) };
   });
 }
+
+type Lists = [attempts: unknown[][], route: unknown[][] | undefined];
 
 // The orders of the values are the format of files: a new one goes to the end of both lists. They are written
 // as literals, since a loop over names takes longer than all the rest.
 
 function fromCall(call: JournalCall): readonly unknown[] {
   return [
-    call.attempts.map(fromAttempt),
-    call.route?.map(fromCandidate),
     call.trace_id,
     call.span_id,
     call.parent_span_id,
@@ -39,14 +40,22 @@ function fromCall(call: JournalCall): readonly unknown[] {
     call.transport,
     call.tool,
     call.principal,
+    call.on_behalf_of,
+    call.delegate,
     call.depth,
     call.chain,
     call.agent_id,
     call.capability,
+    call.job_id,
+    call.session_id,
     call.stream,
     call.admitted_ms,
     call.routed_ms,
+    call.route?.map(fromCandidate),
+    call.skipped,
     call.rule,
+    call.effect,
+    call.attempts.map(fromAttempt),
     call.fallback,
     call.events,
     call.first_events,
@@ -57,22 +66,14 @@ function fromCall(call: JournalCall): readonly unknown[] {
     call.ended_at,
     call.ms,
     call.code,
-    call.effect,
-    call.skipped,
     call.reason,
     call.message,
-    call.on_behalf_of,
-    call.delegate,
-    call.job_id,
-    call.session_id,
     call.input,
     call.output,
   ];
 }
 
 const toCall = readerOf<JournalCall>({
-  attempts: false,
-  route: false,
   trace_id: false,
   span_id: false,
   parent_span_id: true,
@@ -81,14 +82,22 @@ const toCall = readerOf<JournalCall>({
   transport: false,
   tool: false,
   principal: true,
+  on_behalf_of: false,
+  delegate: false,
   depth: false,
   chain: false,
   agent_id: true,
   capability: true,
+  job_id: false,
+  session_id: false,
   stream: false,
   admitted_ms: false,
   routed_ms: false,
+  route: false,
+  skipped: false,
   rule: false,
+  effect: false,
+  attempts: false,
   fallback: false,
   events: false,
   first_events: false,
@@ -99,14 +108,8 @@ const toCall = readerOf<JournalCall>({
   ended_at: true,
   ms: true,
   code: true,
-  effect: false,
-  skipped: false,
   reason: false,
   message: false,
-  on_behalf_of: false,
-  delegate: false,
-  job_id: false,
-  session_id: false,
   input: false,
   output: false,
 });
