@@ -28,6 +28,15 @@ describe('trace', () => {
     expect(child.span_id).not.toBe(root.span_id);
   });
 
+  it('gives every span a random id of its own', () => {
+    const root = createTrace();
+    const ids = Array.from({ length: 2_000 }, () => childTrace(root).span_id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) {
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    }
+  });
+
   it('maps any 32 hex digits to a trace id and back without loss', () => {
     fc.assert(
       fc.property(hex(32), (digits) => {

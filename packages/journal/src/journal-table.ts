@@ -10,6 +10,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from '@starloom/core';
+import { type CallBlock, fromBlock } from './call-block.ts';
 
 export type Value = string | number | null;
 export type Row = Readonly<Record<string, unknown>>;
@@ -26,12 +27,12 @@ export interface JournalTable {
   readonly kind: 'sqlite' | 'postgres' | 'memory';
   /** How often other gateways may have written; undefined when no other gateway can. */
   readonly pollMs?: number;
-  /**
-   * All or nothing. The values of all rows, in the order of `CALL_COLUMNS`: one flat list is copied to a
-   * thread three times as fast as a list of lists. Rows with the ids of others take their place, as the newest.
-   */
-  append(values: readonly Value[], sums: readonly UsageSum[]): Promise<void>;
+  /** All or nothing. Calls with the ids of others take their place, as the newest. */
+  append(blocks: readonly CallBlock[], sums: readonly UsageSum[]): Promise<void>;
+  /** Sees everything that was appended. */
   query(statement: Statement): Promise<readonly Row[]>;
+  /** How many calls are kept, without the work that a query may need. */
+  count(): Promise<number>;
   /** Removes rows so that nothing of them stays in the file. */
   remove(statements: readonly Statement[]): Promise<void>;
   close(): Promise<void>;
@@ -71,7 +72,12 @@ const MAX_USAGE_DAYS = 400;
 const BUCKETS_PER_DOUBLING = 8;
 const LEAST_MS = 0.01;
 
-export function toRow(call: JournalCall): readonly Value[] {
+/** In the order of `CALL_COLUMNS`. */
+export function rowsOf({ text }: Pick<CallBlock, 'text'>): readonly (readonly Value[])[] {
+  return fromBlock(text).map(toRow);
+}
+
+function toRow(call: JournalCall): readonly Value[] {
   const { ms, code, began_at, ended_at } = call;
   return [
     traceKey(call.trace_id),
@@ -111,37 +117,55 @@ export function firstKeptDay(sums: readonly UsageSum[]): number {
   return Math.min(Number(sums[0]?.[0] ?? 0), today) - MAX_USAGE_DAYS;
 }
 
-/** The sums of calls that ended, by day, caller, agent and tool. */
+type Sums<Inner, Key = string | null> = Map<Key, Inner>;
+
+/** The sums of calls that ended, by day, caller, agent and tool: a map in a map, since no key is made per call. */
 export class UsageSums {
-  #sums = new Map<string, { readonly key: readonly Value[]; readonly sum: number[] }>();
+  #days: Sums<Sums<Sums<Sums<number[]>>>, number> = new Map();
 
   add(call: JournalCall): void {
     if (call.ended_at === null) return;
-    const { agent_id, capability, began_at, ms, code, cost = 0, bytes_in, bytes_out } = call;
+    const { agent_id, capability, cost = 0 } = call;
     // Names of what does not exist are many.
-    const tool = isUnknown(call)
-      ? '-'
-      : agent_id === null
-        ? call.tool
-        : `${agent_id}/${capability}`;
-    const day = Math.floor(began_at / DAY_MS);
-    const name = `${day} ${call.principal} ${agent_id} ${tool}`;
-    let known = this.#sums.get(name);
-    if (!known) {
-      const texts = [call.principal, agent_id, tool].map((text) => textOf(text) ?? '-');
-      known = { key: [day, ...texts], sum: [0, 0, 0, 0, 0, 0] };
-      this.#sums.set(name, known);
-    }
-    const more = [1, code === null ? 0 : 1, Math.round(ms ?? 0), cost, bytes_in, bytes_out];
-    for (const [index, value] of more.entries()) known.sum[index] = (known.sum[index] ?? 0) + value;
+    const tool = isUnknown(call) ? null : agent_id === null ? call.tool : capability;
+    const callers = within(this.#days, Math.floor(call.began_at / DAY_MS), () => new Map());
+    const agents = within(callers, call.principal, () => new Map());
+    const tools = within(agents, agent_id, () => new Map());
+    const sum = within(tools, tool, () => [0, 0, 0, 0, 0, 0]);
+    const [calls = 0, failed = 0, ms = 0, costs = 0, bytesIn = 0, bytesOut = 0] = sum;
+    sum[0] = calls + 1;
+    sum[1] = failed + (call.code === null ? 0 : 1);
+    sum[2] = ms + Math.round(call.ms ?? 0);
+    sum[3] = costs + cost;
+    sum[4] = bytesIn + call.bytes_in;
+    sum[5] = bytesOut + call.bytes_out;
   }
 
-  /** What was added since it was taken last. */
+  /** What was added since it was taken last: one for each key, also where different names are the same text. */
   take(): readonly UsageSum[] {
-    const sums = [...this.#sums.values()].map(({ key, sum }) => [...key, ...sum]);
-    this.#sums = new Map();
-    return sums;
+    const taken = new Map<string, { readonly key: readonly Value[]; readonly sum: number[] }>();
+    for (const [day, callers] of this.#days)
+      for (const [caller, agents] of callers)
+        for (const [agent, tools] of agents)
+          for (const [tool, sum] of tools) {
+            const name = agent === null || tool === null ? tool : `${agent}/${tool}`;
+            const key = [day, ...[caller, agent, name].map((text) => textOf(text) ?? '-')];
+            const { sum: known } = taken.get(JSON.stringify(key)) ?? { sum: [] };
+            const total = sum.map((value, index) => value + (known[index] ?? 0));
+            taken.set(JSON.stringify(key), { key, sum: total });
+          }
+    this.#days = new Map();
+    return [...taken.values()].map(({ key, sum }) => [...key, ...sum]);
   }
+}
+
+function within<Inner, Key>(sums: Sums<Inner, Key>, key: Key, make: () => Inner): Inner {
+  let inner = sums.get(key);
+  if (inner === undefined) {
+    inner = make();
+    sums.set(key, inner);
+  }
+  return inner;
 }
 
 function isUnknown({ code, attempts }: JournalCall): boolean {
@@ -237,8 +261,7 @@ export function toErase(principal: string): readonly Statement[] {
   ];
 }
 
-export function toCount(principal?: string): Statement {
-  if (principal === undefined) return { sql: 'SELECT count(*) AS n FROM call', values: [] };
+export function toCount(principal: string): Statement {
   const sql = 'SELECT count(*) AS n FROM call WHERE principal = ? OR behalf = ?';
   return { sql, values: [principal, principal] };
 }

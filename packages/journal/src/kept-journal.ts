@@ -16,6 +16,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from '@starloom/core';
+import { type CallBlock, toBlock, toText } from './call-block.ts';
 import {
   type Bucket,
   fromRow,
@@ -27,12 +28,10 @@ import {
   toList,
   toOrphans,
   toRate,
-  toRow,
   toTrace,
   toUsage,
   toUsageRow,
   UsageSums,
-  type Value,
 } from './journal-table.ts';
 import { failure } from './reasons.ts';
 
@@ -44,7 +43,8 @@ interface KeptJournalOptions {
 }
 
 const FLUSH_MS = 200;
-const MAX_BATCH = 1_000;
+const MAX_FOLLOWED = 1_000;
+const MAX_BLOCK_CALLS = 100;
 /** What waits while the table is slow; more is lost. */
 const MAX_PENDING = 20_000;
 /** The clock of another gateway may be ahead. */
@@ -53,8 +53,9 @@ const AHEAD_MS = 60_000;
 export class KeptJournal implements Journal {
   readonly kind: Journal['kind'];
   readonly #options: KeptJournalOptions;
-  /** Of calls that wait, row after row: one text a call instead of many objects. */
-  #values: Value[] = [];
+  /** The newest, until they are a block. Objects that wait would cost the garbage collector more than their texts. */
+  #texts: string[] = [];
+  #blocks: CallBlock[] = [];
   #pending = 0;
   readonly #sums = new UsageSums();
   #timer: NodeJS.Timeout | undefined;
@@ -80,7 +81,7 @@ export class KeptJournal implements Journal {
       this.#lost += 1;
       return;
     }
-    this.#values.push(...toRow(call));
+    if (this.#texts.push(toText(call)) === MAX_BLOCK_CALLS) this.#seal();
     this.#pending += 1;
     this.#sums.add(call);
     this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
@@ -118,9 +119,9 @@ export class KeptJournal implements Journal {
     let cursor = after ?? (await this.#newest());
     while (!signal.aborted && !this.#isClosed) {
       const written = this.#written.promise;
-      const page = await this.list(filter, { limit: MAX_BATCH, after: cursor });
+      const page = await this.list(filter, { limit: MAX_FOLLOWED, after: cursor });
       yield* page.calls;
-      const isCurrent = page.calls.length < MAX_BATCH;
+      const isCurrent = page.calls.length < MAX_FOLLOWED;
       cursor = page.cursor;
       if (isCurrent) await settles(written, signal, this.#options.table.pollMs);
     }
@@ -146,8 +147,8 @@ export class KeptJournal implements Journal {
 
   async check(): Promise<JournalCheck> {
     if (this.#problem) throw this.#problem;
-    const [row] = await this.#query(toCount());
-    return { calls: Number(row?.n), lost: this.#lost };
+    if (this.#isClosed) throw failure('journal_unavailable/closed');
+    return { calls: await this.#options.table.count(), lost: this.#lost };
   }
 
   async close(): Promise<void> {
@@ -163,20 +164,26 @@ export class KeptJournal implements Journal {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#writing || this.#pending === 0) return;
+    this.#seal();
     const count = this.#pending;
-    const values = this.#values;
-    this.#values = [];
+    const blocks = this.#blocks;
+    this.#blocks = [];
     this.#pending = 0;
-    this.#writing = this.#append(values, count).finally(() => {
+    this.#writing = this.#append(blocks, count).finally(() => {
       this.#writing = undefined;
       if (this.#pending > 0) this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
     });
   }
 
-  async #append(values: readonly Value[], count: number): Promise<void> {
+  #seal(): void {
+    if (this.#texts.length > 0) this.#blocks.push(toBlock(this.#texts));
+    this.#texts = [];
+  }
+
+  async #append(blocks: readonly CallBlock[], count: number): Promise<void> {
     const { table, log } = this.#options;
     try {
-      await table.append(values, this.#sums.take());
+      await table.append(blocks, this.#sums.take());
       if (this.#problem) log.info({ lost: this.#lost }, 'the journal takes calls again');
       this.#problem = undefined;
     } catch (thrown) {

@@ -7,6 +7,7 @@ import {
   CALL_COLUMNS,
   firstKeptDay,
   type JournalTable,
+  rowsOf,
   type Statement,
   USAGE_COLUMNS,
   USAGE_KEY_COLUMNS,
@@ -81,9 +82,9 @@ export async function openPostgresTable(options: PostgresTableOptions): Promise<
   return {
     kind: 'postgres',
     pollMs: POLL_MS,
-    append: (values, sums) =>
+    append: (blocks, sums) =>
       transact(async (session) => {
-        const rows = toRows(values);
+        const rows = blocks.flatMap(rowsOf);
         await session.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
         await insert(
           session,
@@ -103,6 +104,10 @@ export async function openPostgresTable(options: PostgresTableOptions): Promise<
         await session.query('DELETE FROM usage WHERE day < $1', [firstKeptDay(sums)]);
       }),
     query: (statement) => transact((session) => session.query(...toPostgres(statement))),
+    async count() {
+      const [row] = await transact((session) => session.query('SELECT count(*) AS n FROM call'));
+      return Number(row?.n);
+    },
     remove: (statements) =>
       transact(async (session) => {
         for (const statement of statements) await session.query(...toPostgres(statement));
@@ -135,13 +140,6 @@ async function insert(
     Object.fromEntries(columns.map((column, index) => [column, row[index]])),
   );
   await session.query(sql, [JSON.stringify(objects)]);
-}
-
-function toRows(values: readonly Value[]): readonly (readonly Value[])[] {
-  const { length } = CALL_COLUMNS;
-  return Array.from({ length: values.length / length }, (_, index) =>
-    values.slice(index * length, (index + 1) * length),
-  );
 }
 
 /** One statement may write a row once only. */

@@ -1,7 +1,7 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Journal, Log } from '@starloom/core';
+import type { Journal, JournalCall, Log } from '@starloom/core';
 import { silentLog } from '@starloom/core';
 import { temporaryFolder } from '@starloom/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -43,16 +43,75 @@ describe('the journal in SQLite', () => {
     await second.close();
   });
 
+  it('opens a file of the first format, and goes on after its calls', async () => {
+    const path = newPath();
+    const [old, running] = [call(), call({ ended_at: null, ms: null })];
+    await writeFirstFormat(path, [old, running]);
+    const journal = await open(path);
+    const { cursor } = await journal.list({}, { limit: 10 });
+    const [ended, other] = [{ ...running, ended_at: 2, ms: 1 }, call()];
+    for (const one of [ended, other]) journal.write(one);
+    await journal.flushed();
+    expect((await journal.list({}, { limit: 10, after: cursor })).calls).toContainEqual(other);
+    const calls = await callsOf(journal);
+    expect(calls[0]).toEqual(other);
+    expect(calls.at(-1)).toEqual(old);
+    expect(await journal.get(running.trace_id)).not.toContainEqual(running);
+    await journal.close();
+  });
+
+  it('keeps its numbers when everything left it', async () => {
+    const path = newPath();
+    const first = await open(path);
+    for (let left = 300; left > 0; left -= 1) first.write(call());
+    await first.flushed();
+    const { cursor } = await first.list({}, { limit: 1 });
+    await first.erase('alice');
+    await first.close();
+    const second = await open(path);
+    second.write(call());
+    await second.flushed();
+    expect((await second.list({}, { limit: 10, after: cursor })).calls).toHaveLength(1);
+    await second.close();
+  });
+
+  it('keeps a batch over a restart, and ends a call that began in one and ended apart', async () => {
+    const path = newPath();
+    const running = call({ ended_at: null, ms: null });
+    const batch = [...Array.from({ length: 200 }, () => call()), running];
+    const first = await open(path);
+    for (const one of batch) first.write(one);
+    await first.flushed();
+    const ended = { ...running, ended_at: running.began_at + 5, ms: 5 };
+    first.write(ended);
+    await first.close();
+    const second = await open(path);
+    const { calls } = await second.list({}, { limit: 500 });
+    expect(calls).toEqual([ended, ...batch.slice(0, -1).toReversed()]);
+    await second.close();
+  });
+
+  it('answers a reader that waits when it closes', async () => {
+    const journal = await open(newPath(), 20_000);
+    const [first, ...more] = Array.from({ length: 20_000 }, () => call());
+    for (const one of [first, ...more]) journal.write(one as JournalCall);
+    await journal.flushed();
+    const reading = journal.get(String(first?.trace_id));
+    await journal.close();
+    expect(await reading).toEqual([first]);
+  });
+
   it('sets a damaged file aside, says so and begins a new one', async () => {
-    for (const damage of ['not a database '.repeat(1_000), '']) {
+    const damages = ['PRAGMA user_version = 0', "UPDATE block SET text = '[['"];
+    for (const damage of ['not a database '.repeat(1_000), ...damages]) {
       const path = newPath();
       const first = await open(path);
       for (let left = 50; left > 0; left -= 1) first.write(call());
       await first.close();
-      if (damage !== '') await writeFile(path, damage);
+      if (!damages.includes(damage)) await writeFile(path, damage);
       else {
         const database = new DatabaseSync(path);
-        database.exec('PRAGMA user_version = 0');
+        database.exec(damage);
         database.close();
       }
       const notes: unknown[] = [];
@@ -115,13 +174,16 @@ describe('the journal in SQLite', () => {
     const path = newPath();
     const journal = await open(path, 500);
     const write = async (count: number) => {
-      for (let left = count; left > 0; left -= 1) journal.write(call());
-      await journal.flushed();
+      for (let left = count; left > 0; left -= 1) {
+        journal.write(call());
+        if (left % 500 === 0) await journal.flushed();
+        if (left % 5_000 === 0) await journal.list({}, { limit: 1 });
+      }
       return (await stat(path)).size;
     };
-    await write(10_000);
-    const before = await write(10_000);
-    expect(await write(20_000)).toBeLessThanOrEqual(before * 1.1);
+    await write(20_000);
+    const before = await write(20_000);
+    expect(await write(40_000)).toBeLessThanOrEqual(before * 1.1);
     await journal.close();
   });
 
@@ -135,3 +197,35 @@ describe('the journal in SQLite', () => {
     expect((await readFile(path)).includes('mallory-7')).toBe(false);
   });
 });
+
+/** As files were before they had blocks. */
+async function writeFirstFormat(path: string, calls: readonly JournalCall[]): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const database = new DatabaseSync(path);
+  database.exec(`
+    PRAGMA page_size = 16384; PRAGMA application_id = 1397508690; PRAGMA user_version = 1;
+    PRAGMA journal_mode = WAL;
+    CREATE TABLE call (
+      revision INTEGER PRIMARY KEY AUTOINCREMENT,
+      trace_key INTEGER NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL, principal TEXT, behalf TEXT, agent TEXT,
+      capability TEXT, face TEXT NOT NULL, code TEXT, began INTEGER NOT NULL, ended INTEGER,
+      bucket INTEGER, gateway TEXT, record TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX call_ended ON call (ended, agent, code, bucket, trace_key);
+    CREATE TABLE usage (
+      day INTEGER NOT NULL, principal TEXT NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL,
+      calls INTEGER NOT NULL, failed INTEGER NOT NULL, ms INTEGER NOT NULL, cost REAL NOT NULL,
+      bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL,
+      PRIMARY KEY (day, principal, agent, tool)
+    ) STRICT, WITHOUT ROWID;
+  `);
+  const insert = database.prepare(`
+    INSERT INTO call (trace_key, trace_id, span_id, face, began, ended, gateway, record)
+    VALUES (?, ?, ?, 'mcp', ?, ?, 'node-a', ?)`);
+  for (const { trace_id, span_id, began_at, ended_at, ...rest } of calls) {
+    const key = Number.parseInt(trace_id.slice(0, 8) + trace_id.slice(9, 13), 16);
+    const record = JSON.stringify({ trace_id, span_id, began_at, ended_at, ...rest });
+    insert.run(key, trace_id, span_id, began_at, ended_at, record);
+  }
+  database.close();
+}

@@ -225,7 +225,7 @@ export class ObservedCall implements ActiveCall {
     entry.agent_id = info.agentId;
     entry.fallback = info.isFallback === true;
     const elapsed = this.#elapsed();
-    const draft = this.#draft && toAttemptDraft(info, this.#since());
+    const draft = this.#draft && toAttemptDraft(info, this.#since(elapsed));
     if (this.#draft && draft) addAttempt(this.#draft, draft);
     const at = { parent: this.#start.trace, startMs: this.#startMs + elapsed, draft };
     const attempt = new ObservedAttempt(info, entry.capability, at, this.#parts);
@@ -253,8 +253,12 @@ export class ObservedCall implements ActiveCall {
   event(type: EventType): void {
     const entry = this.#entry;
     entry.events += 1;
-    if (entry.first_event_ms === null && type !== 'status') entry.first_event_ms = this.#elapsed();
-    if (this.#draft) addEvent(this.#draft, type, this.#since());
+    const isFirst = entry.first_event_ms === null && type !== 'status';
+    if (isFirst || this.#draft) {
+      const elapsed = this.#elapsed();
+      if (isFirst) entry.first_event_ms = elapsed;
+      if (this.#draft) addEvent(this.#draft, type, this.#since(elapsed));
+    }
     this.#parts.metrics.event(type);
   }
 

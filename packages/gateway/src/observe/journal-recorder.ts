@@ -44,6 +44,7 @@ export interface DraftStart {
   readonly beganAt: number;
 }
 
+const NO_CHAIN: readonly string[] = [];
 /** Older calls than this are shown while they run. */
 const SWEEP_MS = 500;
 const MAX_NAME = 200;
@@ -59,7 +60,8 @@ const MAX_LIMITED_PER_SECOND = 20;
 export class JournalRecorder {
   readonly #options: JournalOptions;
   readonly #clock: Clock;
-  readonly #running = new Roster<{ readonly draft: CallDraft; isShown: boolean }>();
+  readonly #running = new Roster<CallDraft>();
+  readonly #shown = new WeakSet<CallDraft>();
   readonly #timer: NodeJS.Timeout;
   #second = 0;
   #limited = 0;
@@ -74,23 +76,20 @@ export class JournalRecorder {
     return this.#options.payloads === 'redacted';
   }
 
-  draft({ trace, principal, face, transport, tool, beganAt, ...start }: DraftStart): CallDraft {
-    const delegate = principal?.delegation?.delegateId;
-    const behalf = principal && onBehalfOf(principal);
-    return {
+  /** One literal, without spreads: every call makes one. */
+  draft(start: DraftStart): CallDraft {
+    const { trace, principal } = start;
+    const draft: CallDraft = {
       trace_id: trace.trace_id,
       span_id: trace.span_id,
       parent_span_id: start.parentSpanId ?? trace.parent_span_id,
       gateway: this.#options.gateway,
-      face,
-      transport,
-      tool: clip(tool, MAX_NAME),
+      face: start.face,
+      transport: start.transport,
+      tool: clip(start.tool, MAX_NAME),
       principal: principal ? clip(principal.id, MAX_NAME) : null,
-      ...(behalf !== undefined &&
-        behalf !== principal?.id && { on_behalf_of: clip(behalf, MAX_NAME) }),
-      ...(delegate !== undefined && { delegate: clip(delegate, MAX_NAME) }),
       depth: 1,
-      chain: [],
+      chain: NO_CHAIN,
       agent_id: null,
       capability: null,
       stream: false,
@@ -100,16 +99,22 @@ export class JournalRecorder {
       first_events: [],
       bytes_in: 0,
       bytes_out: 0,
-      began_at: beganAt,
+      began_at: start.beganAt,
       ended_at: null,
       ms: null,
       code: null,
     };
+    if (principal?.delegation) {
+      const behalf = onBehalfOf(principal);
+      if (behalf !== principal.id) draft.on_behalf_of = clip(behalf, MAX_NAME);
+      draft.delegate = clip(principal.delegation.delegateId, MAX_NAME);
+    }
+    return draft;
   }
 
   /** Returns the place to give to `ended`. */
   began(draft: CallDraft): number {
-    return this.#running.add({ draft, isShown: false });
+    return this.#running.add(draft);
   }
 
   ended(draft: CallDraft, place?: number): void {
@@ -124,11 +129,11 @@ export class JournalRecorder {
 
   #sweep(): void {
     if (this.#running.size === 0) return;
-    for (const running of this.#running.members()) {
-      const isOld = this.#clock.now() - running.draft.began_at >= SWEEP_MS;
-      if (running.isShown || !isOld) continue;
-      running.isShown = true;
-      this.#options.journal.write({ ...running.draft });
+    for (const draft of this.#running.members()) {
+      const isOld = this.#clock.now() - draft.began_at >= SWEEP_MS;
+      if (!isOld || this.#shown.has(draft)) continue;
+      this.#shown.add(draft);
+      this.#options.journal.write({ ...draft });
     }
   }
 
@@ -150,7 +155,7 @@ export function addRequest(
   { request, chain }: { readonly request: CallRequest; readonly chain: readonly string[] },
   payloads: boolean,
 ): void {
-  draft.chain = chain.slice(-MAX_CHAIN);
+  if (chain.length > 0) draft.chain = chain.slice(-MAX_CHAIN);
   const { task, arguments: given, context, attachments, session_id } = request;
   draft.agent_id = request.agent_id === undefined ? null : clip(request.agent_id, MAX_NAME);
   draft.capability = clip(request.capability, MAX_NAME);
@@ -210,17 +215,21 @@ export function clipName(name: string | undefined): string | null {
 export function sizeOf(value: unknown): number {
   let size = 0;
   let left = MAX_VALUES;
-  const open: unknown[] = [value];
-  while (open.length > 0 && left > 0) {
+  const open: object[] = [];
+  const add = (one: unknown) => {
     left -= 1;
-    const one = open.pop();
     if (typeof one === 'string') size += Buffer.byteLength(one);
     else if (typeof one === 'number' || typeof one === 'boolean') size += 8;
-    else if (Array.isArray(one)) open.push(...one.slice(0, left));
-    else if (typeof one === 'object' && one !== null) {
+    else if (typeof one === 'object' && one !== null) open.push(one);
+  };
+  add(value);
+  for (let one = open.pop(); one !== undefined && left > 0; one = open.pop()) {
+    if (Array.isArray(one)) {
+      for (const item of one.slice(0, left)) add(item);
+    } else {
       for (const key in one) {
         size += key.length;
-        open.push((one as Record<string, unknown>)[key]);
+        add((one as Record<string, unknown>)[key]);
       }
     }
   }

@@ -226,27 +226,23 @@ function assertNotHeld(records: readonly AgentRecord[], capability: string): voi
 }
 
 /** Why a candidate stands where it stands, for people. */
-export function reasonOf(
-  { record: { manifest, health }, capability, kind, availability, ...candidate }: Candidate,
-  primaryId: string,
-  request: RouteRequest,
-): string {
-  const reasons = [
-    {
-      primary: request.agent_id === undefined ? 'most trusted agent that is ready' : 'asked for',
-      fallback: `fallback of ${primaryId}`,
-      peer: `same capability, trust tier ${manifest.trust_tier}`,
-    }[kind],
-    ...(candidate.place === '' ? [] : [candidate.place]),
-    `health ${health.status}`,
-    ...(availability === 'draining' ? ['takes no new calls'] : []),
-    ...(availability === 'open-circuit' ? ['circuit open'] : []),
-    ...(availability === 'held' ? ['waits for approval'] : []),
-    ...(availability === 'denied' ? [`not for this caller: rule ${candidate.decision.rule}`] : []),
-    ...(candidate.isDegraded || (request.stream && !capability.streaming)
-      ? ['degraded: does not stream']
-      : []),
-  ];
+export function reasonOf(candidate: Candidate, primaryId: string, request: RouteRequest): string {
+  const { record, kind, availability } = candidate;
+  const reasons: string[] = [];
+  if (kind === 'fallback') reasons.push(`fallback of ${primaryId}`);
+  else if (kind === 'peer')
+    reasons.push(`same capability, trust tier ${record.manifest.trust_tier}`);
+  else if (request.agent_id === undefined) reasons.push('most trusted agent that is ready');
+  else reasons.push('asked for');
+  if (candidate.place !== '') reasons.push(candidate.place);
+  reasons.push(`health ${record.health.status}`);
+  if (availability === 'draining') reasons.push('takes no new calls');
+  if (availability === 'open-circuit') reasons.push('circuit open');
+  if (availability === 'held') reasons.push('waits for approval');
+  if (availability === 'denied')
+    reasons.push(`not for this caller: rule ${candidate.decision.rule}`);
+  if (candidate.isDegraded || (request.stream && !candidate.capability.streaming))
+    reasons.push('degraded: does not stream');
   return reasons.join(', ');
 }
 

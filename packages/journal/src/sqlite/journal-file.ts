@@ -1,36 +1,44 @@
 // The file: a ring of calls and the sums of days. What a batch wrote survives the end of the process; a
 // power cut may take the newest calls. Nothing is written while the disk is nearly full.
+//
+// Batches of a busy gateway are kept as blocks. The rows that queries search are made of them before a query, in the
+// same transaction that removes the block: each call is in one place. Blocks that leave the ring before that never
+// become rows.
 
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { createPrivateFiles, diskRoom, logPages } from '@starloom/wire';
+import type { CallBlock } from '../call-block.ts';
 import {
   CALL_COLUMNS,
   firstKeptDay,
   type Row,
+  rowsOf,
   type Statement,
   USAGE_COLUMNS,
   USAGE_KEY_COLUMNS,
   USAGE_SUM_COLUMNS,
   type UsageSum,
-  type Value,
 } from '../journal-table.ts';
 import { failure } from '../reasons.ts';
 
 /** "SLJR", in the header of the file. */
 const APPLICATION_ID = 0x534c4a52;
-const FORMAT = 1;
+/** Files of the first format have no blocks. */
+const FORMAT = 2;
+const OLDEST_FORMAT = 1;
 const MAX_LOG_PAGES = 2000;
 /** Four times the usual size: rows are large, and a third less is written. */
 const PAGE_BYTES = 16_384;
-/** The ring is cut off every so many calls. */
-const CUT_EVERY = 500;
+/** So many become rows at once; other files of the thread are served after that. */
+const CALLS_PER_STEP = 800;
+/** So small a batch becomes rows when it is written: whoever looks then need not wait. */
+const FEW_CALLS = 20;
 const SPAN = CALL_COLUMNS.indexOf('span_id');
-const ENDED = CALL_COLUMNS.indexOf('ended');
 
 /**
  * Indexes grow at their end alone: with one on random ids, every call would change a page of its own. A trace is
- * found by a walk through `call_ended`, which has all it takes.
+ * found by a walk through `call_ended`, which has all it takes. Few calls run, so that `call_running` is small.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS call (
@@ -40,6 +48,10 @@ const SCHEMA = `
     bucket INTEGER, gateway TEXT, record TEXT NOT NULL
   ) STRICT;
   CREATE INDEX IF NOT EXISTS call_ended ON call (ended, agent, code, bucket, trace_key);
+  CREATE INDEX IF NOT EXISTS call_running ON call (span_id) WHERE ended IS NULL;
+  CREATE TABLE IF NOT EXISTS block (
+    last_revision INTEGER PRIMARY KEY, calls INTEGER NOT NULL, text TEXT NOT NULL
+  ) STRICT;
   CREATE TABLE IF NOT EXISTS usage (
     day INTEGER NOT NULL, principal TEXT NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL,
     calls INTEGER NOT NULL, failed INTEGER NOT NULL, ms INTEGER NOT NULL, cost REAL NOT NULL,
@@ -49,7 +61,7 @@ const SCHEMA = `
 `;
 
 const marks = (columns: readonly string[]) => columns.map(() => '?').join(', ');
-const INSERT = `INSERT INTO call (${CALL_COLUMNS.join(', ')}) VALUES (${marks(CALL_COLUMNS)})`;
+const INSERT = `INSERT INTO call (revision, ${CALL_COLUMNS.join(', ')}) VALUES (?, ${marks(CALL_COLUMNS)})`;
 const SUM = `INSERT INTO usage (${USAGE_COLUMNS.join(', ')}) VALUES (${marks(USAGE_COLUMNS)})
   ON CONFLICT (${USAGE_KEY_COLUMNS.join(', ')}) DO UPDATE SET
   ${USAGE_SUM_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(', ')}`;
@@ -58,8 +70,8 @@ export class JournalFile {
   readonly #folder: string | undefined;
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
-  /** By span id, at their revision. */
-  readonly #running = new Map<string, number>();
+  #newest = 0;
+  #hasBlocks = true;
   #prunedDay = 0;
 
   /** Holds the file for itself until it is closed or the process ends. */
@@ -75,34 +87,68 @@ export class JournalFile {
     }
   }
 
-  append(values: readonly Value[], sums: readonly UsageSum[], calls: number): void {
-    if (this.#folder !== undefined && diskRoom(this.#folder).room <= 0) throw failure('disk_full');
+  append(blocks: readonly CallBlock[], sums: readonly UsageSum[], calls: number): void {
+    if (!this.#hasRoom) throw failure('disk_full');
+    const newest = blocks.reduce((sum, block) => sum + block.calls, this.#newest);
     this.#transact(() => {
-      const insert = this.#statement(INSERT);
-      const drop = this.#statement('DELETE FROM call WHERE revision = ?');
-      const cut = this.#statement('DELETE FROM call WHERE revision <= ?');
-      const every = Math.min(CUT_EVERY, Math.ceil(calls / 10));
-      let newest = 0;
-      for (let at = 0; at < values.length; at += CALL_COLUMNS.length) {
-        const row = values.slice(at, at + CALL_COLUMNS.length);
-        newest = Number(insert.run(...row).lastInsertRowid);
-        const before = this.#note(row, newest);
-        if (before !== undefined) drop.run(before);
-        if (newest % every === 0) cut.run(newest - calls);
+      this.#statement('DELETE FROM block WHERE last_revision <= ?').run(newest - calls);
+      this.#statement('DELETE FROM call WHERE revision <= ?').run(newest - calls);
+      const insert = this.#statement('INSERT INTO block VALUES (?, ?, ?)');
+      // A call that runs may be in a block, and its end must find it.
+      const isFew = newest - this.#newest <= FEW_CALLS && !this.#hasBlocks;
+      let last = this.#newest;
+      for (const { calls: count, text } of blocks) {
+        last += count;
+        if (isFew) this.#insertRows(text, last - count, newest - calls);
+        else if (last > newest - calls) insert.run(last, count, text);
       }
+      if (!isFew) this.#hasBlocks = true;
       const sum = this.#statement(SUM);
       for (const one of sums) sum.run(...one);
       this.#prune(sums);
     });
+    this.#newest = newest;
   }
 
-  /** Where the call was written while it ran. Few calls run long, so that no index is needed. */
-  #note(row: readonly Value[], revision: number): number | undefined {
-    const id = String(row[SPAN]);
-    const before = this.#running.get(id);
-    if (row[ENDED] === null) this.#running.set(id, revision);
-    else if (before !== undefined) this.#running.delete(id);
-    return before;
+  /** Makes rows of the oldest blocks; false when there is none. A full disk leaves them for later. */
+  index(calls: number): boolean {
+    if (!this.#hasBlocks || !this.#hasRoom) return false;
+    const blocks: { readonly last: number; readonly count: number; readonly text: string }[] = [];
+    let waiting = 0;
+    const oldest = 'SELECT last_revision, calls, text FROM block ORDER BY last_revision';
+    for (const row of this.#statement(oldest).iterate()) {
+      const count = Number(row.calls);
+      blocks.push({ last: Number(row.last_revision), count, text: String(row.text) });
+      waiting += count;
+      if (waiting >= CALLS_PER_STEP) break;
+    }
+    this.#transact(() => {
+      const drop = this.#statement('DELETE FROM block WHERE last_revision = ?');
+      for (const { last, count, text } of blocks) {
+        this.#insertRows(text, last - count, this.#newest - calls);
+        drop.run(last);
+      }
+    });
+    this.#hasBlocks = waiting >= CALLS_PER_STEP;
+    return this.#hasBlocks;
+  }
+
+  /** Each takes the place of a row that runs. What left the ring is not inserted. */
+  #insertRows(text: string, before: number, cut: number): void {
+    const insert = this.#statement(INSERT);
+    const replace = this.#statement('DELETE FROM call WHERE ended IS NULL AND span_id = ?');
+    for (const [index, row] of rowsOf({ text }).entries()) {
+      const revision = before + index + 1;
+      if (revision <= cut) continue;
+      replace.run(row[SPAN] ?? null);
+      insert.run(revision, ...row);
+    }
+  }
+
+  /** Of the newest `calls`. */
+  count(calls: number): number {
+    const sql = `SELECT (SELECT count(*) FROM call) + (SELECT total(calls) FROM block) AS n`;
+    return Math.min(Number(this.query({ sql, values: [] })[0]?.n), calls);
   }
 
   query({ sql, values }: Statement): readonly Row[] {
@@ -111,6 +157,7 @@ export class JournalFile {
 
   /** Writes the file again from the start: freed pages keep what they held. */
   remove(statements: readonly Statement[]): void {
+    if (!this.#hasRoom) throw failure('disk_full');
     this.#transact(() => {
       for (const { sql, values } of statements) this.#statement(sql).run(...values);
     });
@@ -132,6 +179,10 @@ export class JournalFile {
     }
   }
 
+  get #hasRoom(): boolean {
+    return this.#folder === undefined || diskRoom(this.#folder).room > 0;
+  }
+
   /** Once a day. */
   #prune(sums: readonly UsageSum[]): void {
     const day = firstKeptDay(sums);
@@ -147,11 +198,8 @@ export class JournalFile {
     if (!isOurs && tables?.n !== 0) throw failure('foreign');
     const format = this.#pragma('user_version');
     if (format > FORMAT) throw failure('newer_store');
-    if (isOurs && format < FORMAT) throw failure('older_store');
-    if (!isOurs)
-      this.#database.exec(
-        `PRAGMA page_size = ${PAGE_BYTES}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT}`,
-      );
+    if (isOurs && format < OLDEST_FORMAT) throw failure('older_store');
+    if (!isOurs) this.#database.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
     const most = this.#folder === undefined ? MAX_LOG_PAGES : logPages(this.#folder, MAX_LOG_PAGES);
     const logBytes = most * 4096;
     this.#database.exec(`
@@ -159,11 +207,11 @@ export class JournalFile {
       PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = ${Math.ceil(logBytes / PAGE_BYTES)};
       PRAGMA journal_size_limit = ${logBytes};
     `);
-    this.#database.exec(SCHEMA);
-    const running = 'SELECT span_id, revision FROM call WHERE ended IS NULL';
-    for (const row of this.query({ sql: running, values: [] })) {
-      this.#running.set(String(row.span_id), Number(row.revision));
-    }
+    const marked = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT}`;
+    this.#transact(() => this.#database.exec(`${SCHEMA} ${marked}`));
+    const newest = `SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'call'), 0),
+      ifnull((SELECT max(last_revision) FROM block), 0)) AS n`;
+    this.#newest = Number(this.query({ sql: newest, values: [] })[0]?.n);
   }
 
   #pragma(name: string): number {

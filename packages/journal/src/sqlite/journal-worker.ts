@@ -1,18 +1,21 @@
-// Serves a journal file in the thread of files. A file that cannot be opened is tried again.
+// Serves a journal file in the thread of files. A file that cannot be opened is tried again. What reads waits until
+// every call can be found, which is done in steps: other files are served between them.
 
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { FabricError } from '@starloom/core';
 import { type FileService, sqliteReason } from '@starloom/wire';
-import type { Row, Statement, UsageSum, Value } from '../journal-table.ts';
+import type { CallBlock } from '../call-block.ts';
+import type { Row, Statement, UsageSum } from '../journal-table.ts';
 import type { failure } from '../reasons.ts';
 import { JournalFile } from './journal-file.ts';
 
 export type FileWork =
   | {
       readonly kind: 'append';
-      readonly values: readonly Value[];
+      readonly blocks: readonly CallBlock[];
       readonly sums: readonly UsageSum[];
     }
+  | { readonly kind: 'count' }
   | { readonly kind: 'query'; readonly statement: Statement }
   | { readonly kind: 'remove'; readonly statements: readonly Statement[] };
 
@@ -60,6 +63,7 @@ export const service: FileService<FileRequest, FileReply> = {
       if (!SET_ASIDE.has(reasonOf(error))) throw error;
       file?.close();
       file = undefined;
+      triedAt = Number.NEGATIVE_INFINITY;
       const moved_to = `${path}.damaged`;
       renameSync(path, moved_to);
       for (const ending of ['-wal', '-shm']) {
@@ -67,27 +71,50 @@ export const service: FileService<FileRequest, FileReply> = {
       }
       note = { path, moved_to, cause: messageOf(error) };
     };
-    const serve = (request: FileRequest): readonly Row[] => {
+    const serve = <Result>(work: (file: JournalFile) => Result): Result => {
       try {
-        return run(used(), request);
+        return work(used());
       } catch (error) {
         if (!file) throw error;
         setAside(error);
-        return run(used(), request);
+        return work(used());
       }
+    };
+    const answer = (request: FileRequest, failed?: { readonly error: unknown }) => {
+      const { number } = request;
+      try {
+        if (failed) throw failed.error;
+        const rows = serve((opened) => run(opened, request));
+        reply({ number, rows, ...(note && { note }) });
+      } catch (error) {
+        reply({ number, problem: toProblem(error), ...(note && { note }) });
+      }
+      note = undefined;
+    };
+    const waiting: FileRequest[] = [];
+    /** One step; false when those that waited have their answer. */
+    const advance = (): boolean => {
+      const [first] = waiting;
+      if (!first) return false;
+      let failed: { readonly error: unknown } | undefined;
+      try {
+        if (serve((opened) => opened.index(first.calls))) return true;
+      } catch (error) {
+        failed = { error };
+      }
+      for (const request of waiting.splice(0)) answer(request, failed);
+      return false;
+    };
+    const goOn = () => {
+      if (advance()) setImmediate(goOn);
     };
     return {
       take(request) {
-        const { number } = request;
-        try {
-          const rows = serve(request);
-          reply({ number, rows, ...(note && { note }) });
-        } catch (error) {
-          reply({ number, problem: toProblem(error), ...(note && { note }) });
-        }
-        note = undefined;
+        if (request.kind === 'append' || request.kind === 'count') answer(request);
+        else if (waiting.push(request) === 1) goOn();
       },
       close() {
+        while (advance());
         file?.close();
       },
     };
@@ -97,8 +124,10 @@ export const service: FileService<FileRequest, FileReply> = {
 function run(file: JournalFile, request: FileRequest): readonly Row[] {
   switch (request.kind) {
     case 'append':
-      file.append(request.values, request.sums, request.calls);
+      file.append(request.blocks, request.sums, request.calls);
       return [];
+    case 'count':
+      return [{ n: file.count(request.calls) }];
     case 'query':
       return file.query(request.statement);
     case 'remove':
@@ -109,6 +138,8 @@ function run(file: JournalFile, request: FileRequest): readonly Row[] {
 
 function reasonOf(error: unknown): string {
   if (FabricError.is(error)) return String(error.details.reason);
+  // A block is no JSON: its bytes changed.
+  if (error instanceof SyntaxError) return 'corrupt';
   return sqliteReason(error) ?? 'journal_unavailable';
 }
 

@@ -48,10 +48,14 @@ export function openSqliteTable({ path, calls, log }: SqliteTableOptions): Journ
   };
   return {
     kind: path === ':memory:' ? 'memory' : 'sqlite',
-    async append(values, sums) {
-      await ask({ kind: 'append', values, sums });
+    async append(blocks, sums) {
+      await ask({ kind: 'append', blocks, sums });
     },
     query: (statement) => ask({ kind: 'query', statement }),
+    async count() {
+      const [row] = await ask({ kind: 'count' });
+      return Number(row?.n);
+    },
     async remove(statements) {
       await ask({ kind: 'remove', statements });
     },

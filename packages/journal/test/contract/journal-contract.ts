@@ -67,6 +67,67 @@ export function journalContract(open: OpenForTest): void {
       expect(second.next).toBeUndefined();
     });
 
+    it('gives every field of a call as it was written', async () => {
+      const whole: Required<JournalCall> = {
+        ...call(),
+        parent_span_id: '30000000-0000-4000-8000-000000000001',
+        gateway: 'node-a',
+        on_behalf_of: 'bob',
+        delegate: 'percy',
+        chain: ['coder/reason'],
+        job_id: 'job-1',
+        session_id: 'session-1',
+        admitted_ms: 0.125,
+        routed_ms: 0.5,
+        route: [
+          {
+            agent_id: 'coder',
+            node_id: 'node-a',
+            kind: 'primary',
+            availability: 'ready',
+            reason: 'asked for',
+          },
+        ],
+        skipped: [{ agent_id: 'percy', reason: 'offline' }],
+        rule: 'own-agents',
+        effect: 'allow',
+        attempts: [
+          {
+            span_id: '40000000-0000-4000-8000-000000000001',
+            agent_id: 'coder',
+            node_id: 'node-a',
+            protocol: 'mcp',
+            fallback: false,
+            began_ms: 1,
+            ms: 2.5,
+            code: 'TIMEOUT',
+            reason: 'deadline',
+            sent: true,
+          },
+          {
+            agent_id: 'percy',
+            node_id: 'node-b',
+            protocol: 'a2a',
+            fallback: true,
+            began_ms: 4,
+            ms: null,
+            code: null,
+          },
+        ],
+        events: { token: 2, artifact: 1 },
+        first_events: [['token', 1.5]],
+        cost: 0.25,
+        code: 'TIMEOUT',
+        reason: 'deadline',
+        message: 'It took too long',
+        input: '{}',
+        output: '[]',
+      };
+      const bare = call({ principal: null, agent_id: null, capability: null });
+      const journal = await filled(whole, bare);
+      expect((await journal.list({}, { limit: 2 })).calls).toEqual([bare, whole]);
+    });
+
     it('finds calls by every filter, alone and together', async () => {
       const began_at = Date.UTC(2026, 0, 2);
       const failed = call({ code: 'TIMEOUT', message: 'took 100% of "it"', principal: 'bob' });
@@ -157,6 +218,19 @@ export function journalContract(open: OpenForTest): void {
       expect(agent).toMatchObject({ key: 'coder', calls: 152, failed: 1 });
       const [tool] = await journal.usage({ by: 'tool' });
       expect(tool).toMatchObject({ key: 'coder/reason', calls: 151 });
+    });
+
+    it('adds up callers, agents and tools whose names read the same', async () => {
+      const unknown = { code: 'AGENT_OFFLINE' } as const;
+      const journal = await filled(
+        call({ ...unknown, agent_id: '-' }),
+        call({ ...unknown, agent_id: null }),
+        call({ ...unknown, agent_id: null, principal: 'al\0ice' }),
+        call({ ...unknown, agent_id: null, principal: 'al\ufffdice' }),
+      );
+      expect(await journal.usage({ by: 'agent' })).toMatchObject([{ key: '-', calls: 4 }]);
+      expect(await journal.usage({ by: 'caller' })).toMatchObject([{ calls: 2 }, { calls: 2 }]);
+      expect((await journal.check()).lost).toBe(0);
     });
 
     it('says how many calls ended in a window, how they failed and how long they took', async () => {
