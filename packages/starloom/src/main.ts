@@ -22,17 +22,17 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
     return terminal.exitCode;
   } catch (error) {
     if (isHelp(error)) return error.code === 'commander.help' ? 64 : 0;
-    const { reportError, toUsageError } = await import('./report-error.ts');
-    const known =
-      error instanceof CommanderError
-        ? toUsageError(error.message, usageFix(program, args))
-        : error;
-    return reportError(known, { json, tell: terminal.tell });
+    const { reportError, toUsageError, withHelp } = await import('./report-error.ts');
+    const command = commandIn(program, args);
+    const isAdd = command === 'starloom agents add' && !args.includes('--');
+    const fix = isAdd ? `write "--" before the command; see "${command} --help"` : undefined;
+    const known = error instanceof CommanderError ? toUsageError(error.message, fix) : error;
+    return reportError(withHelp(known, command), { json, tell: terminal.tell });
   }
 }
 
-/** Where the help of the command is that was meant. */
-function usageFix(program: Command, args: readonly string[]): string {
+/** The command that was meant, without its arguments. */
+function commandIn(program: Command, args: readonly string[]): string {
   const words = [];
   let at: Command | undefined = program;
   for (const word of args) {
@@ -40,9 +40,7 @@ function usageFix(program: Command, args: readonly string[]): string {
     if (at === undefined) break;
     words.push(word);
   }
-  const path = ['starloom', ...words].join(' ');
-  const isAdd = path === 'starloom agents add' && !args.includes('--');
-  return isAdd ? `write "--" before the command; see "${path} --help"` : `see "${path} --help"`;
+  return ['starloom', ...words].join(' ');
 }
 
 /** Help and version are thrown by commander once they are printed. */

@@ -14,7 +14,6 @@ interface RegisteredAgentOptions {
   /** Of the gateway. */
   readonly url: string;
   readonly manifest: ManifestInput;
-  readonly leaseMs?: number;
 }
 
 interface AdvertisedPlace {
@@ -95,8 +94,7 @@ export class RegisteredAgent {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const { leaseMs = LEASE_MS } = this.#options;
-      const waitMs = this.#registration ? leaseMs / BEATS : RETRY_MS;
+      const waitMs = this.#registration ? LEASE_MS / BEATS : RETRY_MS;
       await delay(waitMs, undefined, { signal, ref: false }).catch(() => {});
       if (!signal.aborted) await this.#beat();
     }
@@ -121,9 +119,9 @@ export class RegisteredAgent {
   }
 
   async #register(): Promise<void> {
-    const { terminal, url, manifest, leaseMs = LEASE_MS } = this.#options;
+    const { terminal, url, manifest } = this.#options;
     this.#client ??= await connectToGateway(terminal, url);
-    const request = { manifest, lease_ms: leaseMs };
+    const request = { manifest, lease_ms: LEASE_MS };
     this.#registration = await this.#client.call('fabric.agent.register', request);
   }
 

@@ -77,10 +77,17 @@ function exitCodeOf(error: FabricError): number {
   return EXIT_BY_REASON[String(error.details.reason)] ?? error.row.exit;
 }
 
-/** A mistake in the command line itself, from the parser's message. */
-export function toUsageError(message: string, fix = 'see "starloom --help"'): FabricError {
+/** A mistake in the command line itself, from the parser's message; without a fix the help is one. */
+export function toUsageError(message: string, fix?: string): FabricError {
   const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
-  return new FabricError('BAD_INPUT', text, { details: { reason: 'usage', fix } });
+  const details = { reason: 'usage', ...(fix !== undefined && { fix }) };
+  return new FabricError('BAD_INPUT', text, { details });
+}
+
+/** Names the help of a command to a person who used it wrongly. */
+export function withHelp(thrown: unknown, command: string): unknown {
+  const isUsage = FabricError.is(thrown) && thrown.details.reason === 'usage';
+  return isUsage ? thrown.with({ fix: `see "${command} --help"` }) : thrown;
 }
 
 /** A fix that names the known word which was probably meant. */

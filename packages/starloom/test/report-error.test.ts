@@ -1,6 +1,6 @@
 import { createTrace, FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { reportError, toUsageError, upstreamLines } from '../src/report-error.ts';
+import { reportError, toUsageError, upstreamLines, withHelp } from '../src/report-error.ts';
 import { withoutPaint } from '../src/terminal-text.ts';
 
 function report(
@@ -106,6 +106,16 @@ describe('the report of an error', () => {
     const lines = upstreamLines({ stderr });
     expect(lines).toHaveLength(14);
     expect(lines.at(-1)).toBe('  line 99');
+  });
+
+  it('names the help of a command that was used wrongly, unless there is a better fix', () => {
+    const fixOf = (error: unknown) => FabricError.from(error).details.fix;
+    const help = 'see "starloom agent run --help"';
+    expect(fixOf(withHelp(toUsageError('say --acp'), 'starloom agent run'))).toBe(help);
+    expect(fixOf(withHelp(toUsageError('no', 'name a file'), 'starloom agent run'))).toBe(
+      'name a file',
+    );
+    expect(fixOf(withHelp(new FabricError('TIMEOUT', 'late'), 'starloom up'))).toBeUndefined();
   });
 
   it('puts the parser’s hint of a usage error on one line', () => {

@@ -20,8 +20,6 @@ interface DialerOptions {
   readonly serve: (stream: ServedStream) => Promise<unknown>;
   readonly onEvent: (event: DialerEvent) => void;
   readonly log: Log;
-  /** From 0 to 1. */
-  readonly random?: () => number;
 }
 
 export type DialerEvent =
@@ -85,7 +83,6 @@ export class GatewayDialer {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
-    const { random = Math.random } = this.#options;
     let waitMs = LEAST_WAIT_MS;
     while (!signal.aborted) {
       const began = performance.now();
@@ -94,7 +91,7 @@ export class GatewayDialer {
       if (signal.aborted) return;
       this.#lost(error);
       if (performance.now() - began > GOOD_MS) waitMs = LEAST_WAIT_MS;
-      await delay(waitMs * (0.5 + random() / 2), undefined, { signal }).catch(() => {});
+      await delay(waitMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
       waitMs = Math.min(waitMs * 2, MAX_WAIT_MS);
     }
   }
