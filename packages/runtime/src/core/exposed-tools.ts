@@ -1,5 +1,5 @@
-// What of an agent other agents may call, over MCP and A2A: the tools that `expose_tools` names, less those that
-// `private_tools` names in any spelling. Nothing else is listed, found or said to exist.
+// The tools of an agent that other agents may call over MCP and A2A: those that `expose_tools` names, less those
+// that `private_tools` names in any spelling. No other tool is listed, found or mentioned.
 
 import { findNamed, type Hop, type Log, normalName, sha256Hex } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
@@ -92,7 +92,7 @@ function toListedName(name: string): string {
   return `${listed.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
 }
 
-/** Whose words a message of another agent is: the link before our own, if the caller said who it is. */
+/** The author of a message of another agent: the link before our own, where the caller gave one. */
 export function callerOf({ chain }: Hop, otherwise: string): string {
   const [caller] = chain.at(-2)?.split('/') ?? [];
   return caller ? `agent:${caller}` : otherwise;

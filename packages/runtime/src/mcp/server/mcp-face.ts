@@ -150,7 +150,7 @@ export class AgentMcpFace {
     } catch (thrown) {
       const error = FabricError.from(thrown);
       const trace = admitted ?? answerTrace(carriers);
-      if (admitted === undefined) this.#guard.refused(trace, tool.name, error);
+      if (admitted === undefined) this.#guard.onRefused(trace, tool.name, error);
       const { code, details } = error;
       this.log.debug({ ...trace, tool: tool.name, code, reason: details.reason }, 'call refused');
       return toFailedResult(error.toPayload(trace));
