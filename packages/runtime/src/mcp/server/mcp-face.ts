@@ -12,7 +12,7 @@ import {
 } from '@starloom/core';
 import { type ListKind, showsForms, toFailedResult } from '@starloom/mcp-client/server';
 import { z } from 'zod';
-import type { AgentFile } from '../../config/agent-file.ts';
+import type { Agent } from '../../agent.ts';
 import { ASK, callerOf, type ExposedTool, ExposedTools } from '../../core/exposed-tools.ts';
 import type { AgentFace } from '../../core/seams.ts';
 import { type AgentGuard, answerTrace, type Carriers } from '../../guard.ts';
@@ -24,12 +24,8 @@ import { Resources } from './resources.ts';
 import { progressOf, toResult } from './to-result.ts';
 
 export interface McpFaceOptions {
-  readonly agent: AgentFace;
-  /** The agent's own: the calls that it makes and those that come in must meet in one. */
-  readonly guard: AgentGuard;
-  /** Of `agent.json`. */
-  readonly mcp: AgentFile['mcp'];
-  readonly folder: string;
+  /** Calls that the agent makes and those that come in must meet in its one guard. */
+  readonly agent: AgentFace & Pick<Agent, 'guard' | 'config'>;
   /** With which the agent was opened; absent: no client is asked. */
   readonly approvals?: McpApprovals | undefined;
   readonly log: Log;
@@ -72,15 +68,15 @@ export class AgentMcpFace {
   #listed: string;
 
   private constructor(
-    { agent, guard, mcp, log, approvals }: McpFaceOptions,
+    { agent, log, approvals }: McpFaceOptions,
     resources: Resources,
     checkMandate: MandateCheck | undefined,
   ) {
     this.agent = agent;
     this.log = log;
     this.resources = resources;
-    this.tools = new ExposedTools(agent, mcp, log);
-    this.#guard = guard;
+    this.tools = new ExposedTools(agent, agent.config.agent.mcp, log);
+    this.#guard = agent.guard;
     this.#checkMandate = checkMandate;
     this.#approvals = approvals;
     this.#listed = JSON.stringify(this.tools.list());
@@ -92,10 +88,12 @@ export class AgentMcpFace {
 
   /** POLICY_DENIED when `mcp.resources` names something outside the agent's folder. */
   static async open(options: McpFaceOptions): Promise<AgentMcpFace> {
-    const { guard, mcp, folder, log } = options;
-    const paths = mcp.resources;
-    const resources = await Resources.open({ paths, folder, agentId: guard.agentId, log });
-    return new AgentMcpFace(options, resources, await openCheck(mcp.mandate, guard.agentId));
+    const { agent, log } = options;
+    const { agentId } = agent.guard;
+    const { folder, agent: file } = agent.config;
+    const { resources: paths, mandate } = file.mcp;
+    const resources = await Resources.open({ paths, folder, agentId, log });
+    return new AgentMcpFace(options, resources, await openCheck(mandate, agentId));
   }
 
   onListChanged(listener: (kind: ListKind) => void): () => void {
