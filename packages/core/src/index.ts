@@ -271,6 +271,7 @@ export { closestWord, lookAlikes, looksLike, skeletonOf, suggestionFor } from '.
 export {
   findNamed,
   hashToolName,
+  MAX_TOOL_NAME,
   matchesGlob,
   matchesName,
   normalName,
@@ -281,6 +282,7 @@ export {
   toCapabilityName,
   toolNameSpellings,
   toToolName,
+  withNameHash,
 } from './tool-names.ts';
 export {
   childTrace,
