@@ -70,7 +70,7 @@ function agentsTool(gateway: FabricGateway): ITool {
     parameters: z.strictObject({
       capability: z.string().min(1).optional().describe('Only agents that have it'),
     }),
-    execute: (args, context) => gateway.agents(args, context),
+    execute: (args, context) => gateway.use('fabric.agent.list', args, context),
   });
 }
 
@@ -144,13 +144,9 @@ export class FabricGateway {
     return DEADLINE_FACTOR * this.#options.timeoutMs + GRACE_MS;
   }
 
-  agents(filter: Fields, context: ToolContext): Promise<ToolOutput> {
-    return this.#call('fabric.agent.list', filter, context);
-  }
-
   async call(call: Fields, context: ToolContext): Promise<ToolOutput> {
     const args = { ...call, timeout_ms: this.#options.timeoutMs, stream: true };
-    return toAnswer(await this.#call('fabric.call', args, context));
+    return toAnswer(await this.use('fabric.call', args, context));
   }
 
   /**
@@ -179,7 +175,7 @@ export class FabricGateway {
             stream: true,
           };
           const meta = { 'io.starloom/delegate': delegated };
-          const text = String(toAnswer(await this.#call('fabric.call', args, context, meta)));
+          const text = String(toAnswer(await this.use('fabric.call', args, context, meta)));
           return { peer: name, status: 'completed', text, artifacts: [] };
         } catch (thrown) {
           const error = FabricError.from(signal.aborted ? signal.reason : thrown);
@@ -192,7 +188,7 @@ export class FabricGateway {
 
   /** The one that the agent has, or the one that agents of ours have for tasks. */
   async #onlyCapability(to: string, context: CallOf): Promise<string> {
-    const [segment] = await this.#call('fabric.agent.describe', { agent_id: to }, context);
+    const [segment] = await this.use('fabric.agent.describe', { agent_id: to }, context);
     const { agent } = toFields(parseJson(segment?.text ?? ''));
     const { capabilities } = toFields(agent);
     if (!Array.isArray(capabilities)) throw failure('bad_answer');
@@ -207,8 +203,8 @@ export class FabricGateway {
     return this.#source.close();
   }
 
-  /** Under a mandate the agent acts for its caller, with no more rights than that; else for itself. */
-  async #call(
+  /** Calls a tool of the gateway: under a mandate for our caller, with no more rights than that, else for us. */
+  async use(
     tool: string,
     args: Fields,
     context: CallOf,
