@@ -42,15 +42,7 @@ async function serveAgent(
     tools,
     approve: async () => true,
   });
-  const { guard, config } = agent;
-  const { mcp } = config.agent;
-  const face = await AgentMcpFace.open({
-    agent,
-    guard,
-    mcp,
-    folder: config.folder,
-    log: silentLog,
-  });
+  const face = await AgentMcpFace.open({ agent, log: silentLog });
   const http = await openMcpHttp(face, { port: 0 });
   return {
     agent,

@@ -32,7 +32,7 @@ async function serveAgent(
   });
   const { guard, config } = opened;
   const { mcp } = config.agent;
-  const face = await AgentMcpFace.open({ agent: opened, guard, mcp, folder: '.', log: silentLog });
+  const face = await AgentMcpFace.open({ agent: opened, log: silentLog });
   const http = await openMcpHttp(face, { port: 0 });
   return {
     agent: opened,

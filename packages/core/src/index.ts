@@ -278,6 +278,7 @@ export { closestWord, lookAlikes, looksLike, skeletonOf, suggestionFor } from '.
 export {
   findNamed,
   hashToolName,
+  MAX_TOOL_NAME,
   matchesGlob,
   matchesName,
   normalName,
@@ -288,6 +289,7 @@ export {
   toCapabilityName,
   toolNameSpellings,
   toToolName,
+  withNameHash,
 } from './tool-names.ts';
 export {
   childTrace,

@@ -8,7 +8,8 @@ export type ToolNameStyle = (typeof TOOL_NAME_STYLES)[number];
 /** What a capability may be called. */
 export const CAPABILITY_NAME = /^[A-Za-z0-9_.:-]{1,64}$/;
 
-const MAX_LENGTH = 64;
+/** Of a tool's name, for every client and model. */
+export const MAX_TOOL_NAME = 64;
 const HASH_DIGITS = 8;
 
 /**
@@ -77,22 +78,23 @@ export function toolNameSpellings(agentId: string, capability: string): string[]
 
 /** The listed name of a capability whose own name another tool has too. */
 export function hashToolName(name: string, agentId: string, capability: string): string {
-  return withHash(name, `${agentId}/${capability}`);
+  return withNameHash(name, `${agentId}/${capability}`);
 }
 
 /** The name as it is, where it may be one of ours; else the hash keeps apart what mapping joins. */
 export function toCapabilityName(name: string): string {
   if (CAPABILITY_NAME.test(name)) return name;
-  return withHash(name.replaceAll(/[^A-Za-z0-9_.:-]/g, '-'), name);
+  return withNameHash(name.replaceAll(/[^A-Za-z0-9_.:-]/g, '-'), name);
 }
 
 function shorten(name: string): string {
-  return name.length <= MAX_LENGTH ? name : withHash(name, name);
+  return name.length <= MAX_TOOL_NAME ? name : withNameHash(name, name);
 }
 
-function withHash(name: string, hashed: string): string {
+/** The beginning of a name with a hash that keeps it apart; at most 64 characters. */
+export function withNameHash(name: string, hashed: string): string {
   const hash = sha256Hex(hashed).slice(0, HASH_DIGITS);
-  return `${name.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
+  return `${name.slice(0, MAX_TOOL_NAME - HASH_DIGITS - 1)}-${hash}`;
 }
 
 /**

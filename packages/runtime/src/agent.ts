@@ -28,7 +28,7 @@ export interface AgentParts extends LoopParts {
   readonly registry: ToolRegistry;
   /** `models` of agent.json. */
   readonly models: ReadonlyMap<string, IProvider>;
-  /** What of its tools only reads. */
+  /** Names of the tools that only read. */
   readonly reading: () => ReadonlySet<string>;
   readonly config: AgentConfig;
   readonly bus: EventBus;
@@ -111,7 +111,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     return [this.#parts.provider.name, ...this.#parts.models.keys()];
   }
 
-  /** What its models take beside words: all of them. */
+  /** What all of its models take beside words. */
   takes(): ReadonlySet<'image' | 'audio'> {
     const [usual, ...others] = [this.#parts.provider, ...this.#parts.models.values()];
     const isTaken = (kind: 'image' | 'audio') => others.every(({ takes }) => takes?.includes(kind));
@@ -122,7 +122,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     return this.#parts.registry.tools;
   }
 
-  /** Those that this person may call by name. */
+  /** The tools that this caller may call by name. */
   toolsFor(caller: ToolCaller = 'operator'): ReadonlyMap<string, ITool> {
     const { mcp } = this.config.agent;
     const tools = [...this.tools()].filter(([name]) => mayCall(mcp, caller, name));
@@ -133,12 +133,12 @@ export class Agent implements AgentFace, AsyncDisposable {
     return this.#parts.registry.onChange(listener);
   }
 
-  /** Those on disk, the newest first. */
+  /** The sessions on disk, the newest first. */
   sessions(): Promise<SessionSummary[]> {
     return this.#parts.sessions.list();
   }
 
-  /** What a session holds now, for a client that shows it again. */
+  /** The blocks of a session, for a client that shows them again. */
   async history(sessionId: string): Promise<readonly Block[]> {
     using running = this.#running.start(undefined);
     return await this.#parts.sessions.use(sessionId, running.signal, async ({ blocks }) => blocks);

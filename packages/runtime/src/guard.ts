@@ -49,11 +49,11 @@ export class AgentGuard {
   readonly agentId: string;
   readonly #guard: RecursionGuard;
   /** Every face calls it when it refuses a call; `trace` is that of the answer. */
-  readonly refused: NonNullable<AgentGuardOptions['onRefused']>;
+  readonly onRefused: NonNullable<AgentGuardOptions['onRefused']>;
 
   constructor({ name, onRefused, ...options }: AgentGuardOptions) {
     this.agentId = toAgentId(name);
-    this.refused = onRefused ?? (() => {});
+    this.onRefused = onRefused ?? (() => {});
     this.#guard = new RecursionGuard({ uncounted: UNCOUNTED, ...options });
   }
 

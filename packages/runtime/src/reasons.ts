@@ -99,7 +99,7 @@ export const failure = reasonTable({
   ),
   connection_lost: row(
     'AGENT_OFFLINE',
-    'The model went away before its answer ended',
+    'The connection to the model closed before its answer ended',
     'check that the service runs at the base_url of the provider',
   ),
   cut_off: row(

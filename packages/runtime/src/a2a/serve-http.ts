@@ -14,7 +14,7 @@ import {
   serveRest,
 } from '@starloom/a2a/tasks';
 import { type Clock, FabricError, isObject, type Log, type Trace } from '@starloom/core';
-import { createAddressGuard, jsonExcess, writeRefusal } from '@starloom/wire';
+import { BoundedBody, createAddressGuard, jsonExcess, writeRefusal } from '@starloom/wire';
 import type { Agent } from '../agent.ts';
 import type { ExposedTools } from '../core/exposed-tools.ts';
 import { answerTrace } from '../guard.ts';
@@ -183,14 +183,11 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   if (type !== undefined && !JSON_TYPE.test(type)) {
     throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'The content type must be application/json');
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const kept = new BoundedBody(MAX_BODY_BYTES);
   for await (const chunk of request) {
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw failure('body_too_large', { limit: MAX_BODY_BYTES });
-    chunks.push(chunk);
+    if (!kept.push(chunk)) throw failure('body_too_large', { limit: MAX_BODY_BYTES });
   }
-  const text = Buffer.concat(chunks).toString('utf8');
+  const text = kept.toBuffer().toString('utf8');
   return text.trim() === '' ? undefined : parseBody(text);
 }
 

@@ -62,7 +62,7 @@ async function openPlugin(entry: PluginEntry, options: LoadPluginsOptions): Prom
     : await importPlugin(name, folder, Object.keys(builtIn));
   if (!isPlugin(plugin)) {
     const what = 'it exports no plugin, tool or provider';
-    throw broken(name, 'no_plugin', what, 'export default definePlugin({…})');
+    throw brokenPlugin(name, 'no_plugin', what, 'export default definePlugin({…})');
   }
   const host: EditorHost = {
     folder,
@@ -78,7 +78,7 @@ async function openPlugin(entry: PluginEntry, options: LoadPluginsOptions): Prom
     const setup = (async () => plugin.setup(config, host))();
     return (await orAborted(setup, deadline.signal)) ?? {};
   } catch (cause) {
-    throw setupFailed(name, cause);
+    throw toSetupFailure(name, cause);
   }
 }
 
@@ -95,7 +95,7 @@ async function importPlugin(
       import_failed: { why: reasonOf(cause), fix: 'correct the module' },
     };
     const { why, fix } = rows[problem];
-    return broken(name, problem, why, fix, cause);
+    return brokenPlugin(name, problem, why, fix, cause);
   });
   const plugin = module.default ?? module.plugin;
   return isPlugin(plugin) ? plugin : toPlugin(name, Object.values(module));
@@ -110,9 +110,9 @@ function toPlugin(name: string, exported: readonly unknown[]): Plugin | undefine
   return { name, setup: () => ({ tools, providers }) };
 }
 
-function setupFailed(name: string, cause: unknown): FabricError {
+function toSetupFailure(name: string, cause: unknown): FabricError {
   if (FabricError.is(cause)) {
-    return broken(
+    return brokenPlugin(
       name,
       'setup_failed',
       cause.message,
@@ -122,9 +122,15 @@ function setupFailed(name: string, cause: unknown): FabricError {
   }
   if (isZodError(cause)) {
     const fix = `correct the config of plugin "${name}" in agent.json`;
-    return broken(name, 'bad_config', z.prettifyError(cause), fix, cause);
+    return brokenPlugin(name, 'bad_config', z.prettifyError(cause), fix, cause);
   }
-  return broken(name, 'setup_failed', reasonOf(cause), 'correct the plugin or its config', cause);
+  return brokenPlugin(
+    name,
+    'setup_failed',
+    reasonOf(cause),
+    'correct the plugin or its config',
+    cause,
+  );
 }
 
 /** Checked here once: afterwards the core relies on it. */
@@ -138,18 +144,23 @@ function assertTool(tool: ITool, plugin: string, owners: Map<string, string>): v
     typeof execute === 'function';
   if (!isTool) {
     const fix = 'give every tool a name, a description, parameters and execute: use defineTool';
-    throw broken(plugin, 'bad_tool', `its tool ${JSON.stringify(name ?? null)} is incomplete`, fix);
+    throw brokenPlugin(
+      plugin,
+      'bad_tool',
+      `its tool ${JSON.stringify(name ?? null)} is incomplete`,
+      fix,
+    );
   }
   const owner = owners.get(name);
   if (owner !== undefined) {
     const cause = `its tool ${name} is also one of plugin "${owner}"`;
-    throw broken(plugin, 'same_tool', cause, 'rename one of them, or leave one plugin out');
+    throw brokenPlugin(plugin, 'same_tool', cause, 'rename one of them, or leave one plugin out');
   }
   owners.set(name, plugin);
   try {
     assertUsableSchema(tool);
   } catch (cause) {
-    throw broken(plugin, 'bad_schema', reasonOf(cause), 'correct its parameters', cause);
+    throw brokenPlugin(plugin, 'bad_schema', reasonOf(cause), 'correct its parameters', cause);
   }
 }
 
@@ -166,7 +177,7 @@ function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-function broken(
+function brokenPlugin(
   plugin: string,
   problem: string,
   why: string,

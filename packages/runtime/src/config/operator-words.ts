@@ -1,5 +1,5 @@
-// What the operator wrote into the files of an agent and may be named by no one else: the folders that its tools
-// work in, and the words of the settings of its MCP servers.
+// What the operator wrote into the files of an agent: the folders that its tools work in, and the words in the
+// settings of its MCP servers. A call may use these though the user did not name them.
 
 import { realpathSync, statSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';

@@ -109,14 +109,14 @@ export class TurnBudget implements BudgetAbove {
   /** What ends the turn when its time is over. */
   timeUp(): FabricError {
     const { seconds } = this.#limits;
-    return this.#exceeded('budget/seconds', 'seconds', seconds, seconds);
+    return this.#toFailure('budget/seconds', 'seconds', seconds, seconds);
   }
 
   #assertWithin(budget: string, used: number, limit: number): void {
-    if (used >= limit) throw this.#exceeded('budget', budget, used, limit);
+    if (used >= limit) throw this.#toFailure('budget', budget, used, limit);
   }
 
-  #exceeded(key: 'budget' | 'budget/seconds', budget: string, used: number, limit: number) {
+  #toFailure(key: 'budget' | 'budget/seconds', budget: string, used: number, limit: number) {
     this.#emit('SAFETY:BUDGET', { budget, limit, used });
     return failure(key, { budget, limit, used, steps: this.#steps, usage: this.usage });
   }

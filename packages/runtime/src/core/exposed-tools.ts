@@ -1,7 +1,14 @@
-// What of an agent other agents may call, over MCP and A2A: the tools that `expose_tools` names, less those that
-// `private_tools` names in any spelling. Nothing else is listed, found or said to exist.
+// The tools of an agent that other agents may call over MCP and A2A: those that `expose_tools` names, less those
+// that `private_tools` names in any spelling. No other tool is listed, found or mentioned.
 
-import { findNamed, type Hop, type Log, normalName, sha256Hex } from '@starloom/core';
+import {
+  findNamed,
+  type Hop,
+  type Log,
+  MAX_TOOL_NAME,
+  normalName,
+  withNameHash,
+} from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
 import type { Exposure } from './exposure.ts';
 import type { AgentFace } from './seams.ts';
@@ -81,18 +88,13 @@ function toExposed({
   return { name, listedName: toListedName(name), description, parameters };
 }
 
-const MAX_LENGTH = 64;
-const HASH_DIGITS = 8;
-
 /** The name of a tool as every client accepts it: `fs:read_file` is listed as `fs.read_file`. */
 function toListedName(name: string): string {
   const listed = normalName(name).replace(/[^A-Za-z0-9_.-]/g, '_');
-  if (listed.length <= MAX_LENGTH) return listed;
-  const hash = sha256Hex(name).slice(0, HASH_DIGITS);
-  return `${listed.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
+  return listed.length <= MAX_TOOL_NAME ? listed : withNameHash(listed, name);
 }
 
-/** Whose words a message of another agent is: the link before our own, if the caller said who it is. */
+/** The author of a message of another agent: the link before our own, where the caller gave one. */
 export function callerOf({ chain }: Hop, otherwise: string): string {
   const [caller] = chain.at(-2)?.split('/') ?? [];
   return caller ? `agent:${caller}` : otherwise;

@@ -1,5 +1,5 @@
 // Who may call which tool by its name, over whatever protocol: the one policy of `expose` in agent.json.
-// A model is no caller: what it uses to answer is its own affair, and judged call by call.
+// The model is no caller here: each of its calls is judged on its own.
 
 import { normalName } from '@starloom/core';
 import type { AgentFile } from '../config/agent-file.ts';

@@ -77,7 +77,7 @@ export async function runTurn(turn: Turn, parts: LoopParts): Promise<TurnOutcome
     const error = FabricError.from(signal.aborted ? signal.reason : thrown);
     const { code, message, details } = error;
     if (code === 'POLICY_DENIED') emit('SAFETY:HALT', { reason: String(details.reason), message });
-    const why = code === 'UPSTREAM_ERROR' ? code : message; // An upstream's words are not the core's.
+    const why = code === 'UPSTREAM_ERROR' ? code : message; // The core does not repeat the words of an upstream.
     session.add(labeller.ofObservation(`The turn ended early: ${why}`));
     throw error;
   }

@@ -1,5 +1,5 @@
 // What a tool gave back, as segments fit for a context: of the kinds that are content, bounded in
-// size. A tool cannot put a call or a thought into the model's mouth.
+// size. A tool cannot return calls or thoughts of the model.
 
 import { FabricError } from '@starloom/core';
 import {

@@ -27,7 +27,7 @@ import type { ToolRegistry } from './tool-registry.ts';
 
 const NO_PERSON = 'it needs approval, and no person can be asked here';
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** A name the model made up is not a way to put text into the core's mouth. */
+/** Bounds a name in our messages: the model may have made it up. */
 const MAX_SHOWN_NAME = 100;
 
 interface ToolPathParts {
@@ -83,7 +83,7 @@ export class ToolPath {
     return outcome;
   }
 
-  /** Allow or deny: what had to be asked has been asked. */
+  /** Allows or denies the call, and asks a person where the verdict says so. */
   async #judge(request: ToolRequest, tool: ITool, emit: Emit): Promise<Verdict> {
     const { call, origin } = request;
     const permitted = this.#parts.permission(request, tool);
@@ -98,7 +98,7 @@ export class ToolPath {
     return { ...final, fix };
   }
 
-  /** A check that fails is a no. */
+  /** Denies the call when the check itself fails. */
   async #verify(request: ToolRequest, tool: ITool): Promise<Verdict> {
     try {
       return await orAborted(

@@ -20,7 +20,7 @@ export class ToolRegistry {
   #tools: ReadonlyMap<string, ITool> | undefined;
   #hasWaited = false;
 
-  /** `derive`: tools that are there because of the others. */
+  /** `derive` adds tools that depend on the others. */
   constructor(sources: Iterable<ToolSource> = [], log: Log = silentLog, derive: Derive = () => []) {
     this.#log = log;
     this.#derive = derive;
@@ -30,8 +30,8 @@ export class ToolRegistry {
   /** From here on the registry owns the source, and closes it. */
   add(source: ToolSource): void {
     this.#sources.push(source);
-    this.#stops.push(source.onChange(() => this.#changed()));
-    this.#changed();
+    this.#stops.push(source.onChange(() => this.#notifyChanged()));
+    this.#notifyChanged();
   }
 
   /** By name, in the order of the sources. Not to be changed. */
@@ -105,7 +105,7 @@ export class ToolRegistry {
     }
   }
 
-  #changed(): void {
+  #notifyChanged(): void {
     this.#tools = undefined;
     for (const listener of this.#listeners) {
       try {

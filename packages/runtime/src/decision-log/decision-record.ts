@@ -67,15 +67,6 @@ export type DecisionBody =
 export const encodeDecision: EncodeRecord = (record) =>
   canonicalJson(record, { loneSurrogates: 'escape' });
 
-/** `no_run`: the line is before the beginning of the run, or after its end. */
-export type DecisionFlaw = Exclude<ChainFlaw, 'not_begun' | 'after_close'> | 'no_run';
-
-export interface DecisionProblem {
-  /** From 1. */
-  readonly line: number;
-  readonly flaw: DecisionFlaw;
-}
-
 export interface DecisionReport {
   /** Every line is as it was written, and nothing is missing at the end. */
   readonly intact: boolean;
@@ -84,12 +75,12 @@ export interface DecisionReport {
   readonly unsealed: number;
   /** Of the run; absent when the file does not say. */
   readonly publicKey?: string;
-  readonly problems: readonly DecisionProblem[];
+  readonly problems: readonly { readonly line: number; readonly flaw: ChainFlaw }[];
   /** The run has no end: cut off, crashed, or still going on. */
   readonly truncated: boolean;
 }
 
-export interface VerifyDecisionsOptions {
+interface VerifyDecisionsOptions {
   /** A run with another key is a problem. */
   readonly publicKey?: string;
   readonly onDecision?: (record: DecisionRecord) => void;
@@ -121,7 +112,7 @@ export async function verifyDecisions(
     },
   });
   const publicKey = keyOf(check.opening);
-  const problems = check.problems.map(({ line, flaw }) => ({ line, flaw: toDecisionFlaw(flaw) }));
+  const { problems } = check;
   const truncated = !check.isClosed;
   return {
     intact: problems.length === 0 && !truncated,
@@ -135,8 +126,4 @@ export async function verifyDecisions(
 
 function keyOf(opening: z.output<typeof recordSchema> | undefined): string | undefined {
   return opening?.type === 'open' ? opening.public_key : undefined;
-}
-
-function toDecisionFlaw(flaw: ChainFlaw): DecisionFlaw {
-  return flaw === 'not_begun' || flaw === 'after_close' ? 'no_run' : flaw;
 }

@@ -95,7 +95,7 @@ export class HelperTeam {
     const inner: LoopParts = {
       ...parts,
       limits,
-      toolPath: this.#narrowed(work, parts.toolPath),
+      toolPath: this.#narrowToolPath(work, parts.toolPath),
       provider: this.#options.providers.get(helper.name) ?? parts.provider,
       system: parts.labeller.ofSystem(this.#systemOf(helper)),
     };
@@ -120,7 +120,10 @@ export class HelperTeam {
   }
 
   /** On the path of the agent, as part of the caller's turn: its session, plan and approvals. */
-  #narrowed({ request: outer }: HelperWork, path: LoopParts['toolPath']): Pick<ToolPath, 'call'> {
+  #narrowToolPath(
+    { request: outer }: HelperWork,
+    path: LoopParts['toolPath'],
+  ): Pick<ToolPath, 'call'> {
     return {
       async call(given, emit) {
         const { id } = given.call;

@@ -46,7 +46,7 @@ export class Workspaces {
   ): Promise<Entered> {
     const { agent, openFor } = this.#options;
     if (!isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
-    const servers = this.#allowed(mcpServers);
+    const servers = this.#toServers(mcpServers);
     if (!openFor) return { agent, folder: agent.config.folder, leave: () => {} };
     const found = await stat(cwd).catch(() => undefined);
     if (!found?.isDirectory()) throw RequestError.invalidParams({ cwd }, 'cwd is no folder');
@@ -79,7 +79,7 @@ export class Workspaces {
     await Promise.all(this.#closing);
   }
 
-  #allowed(given: readonly McpServer[]): McpServerConfig[] {
+  #toServers(given: readonly McpServer[]): McpServerConfig[] {
     const { agent, openFor, log } = this.#options;
     const { toml } = agent.config;
     const own = new Set(toml.mcp.servers.map(({ name }) => name));

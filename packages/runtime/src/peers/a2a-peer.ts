@@ -52,6 +52,7 @@ export class A2aPeer implements Peer {
     this.#options = options;
   }
 
+  /** Asks the peer what it can do. Throws a FabricError when it cannot be reached or understood. */
   async describe(signal: AbortSignal): Promise<PeerDescription> {
     const { skills: allowed } = this.#options.config;
     try {
@@ -213,7 +214,7 @@ class Delegation {
   }
 
   #envelope({ trace, hop, budget, deadlineMs = DEFAULT_MS }: CollectOptions) {
-    const { text, data, attachments = [], skill = this.#before?.skill } = this.#task;
+    const { text, skill = this.#before?.skill } = this.#task;
     const known = Object.entries(budget ?? {}).filter(([, value]) => value !== undefined);
     return parseEnvelope({
       trace,
@@ -225,9 +226,7 @@ class Delegation {
       },
       input: {
         task: text,
-        ...(data && { arguments: data }),
         context: known.length === 0 ? {} : { [META_BUDGET]: Object.fromEntries(known) },
-        attachments: [...attachments],
       },
       response: { stream: true },
       hop: nextHop(hop),

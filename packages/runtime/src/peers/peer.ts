@@ -1,15 +1,7 @@
 // Another agent that takes tasks: an A2A agent, or an agent behind the gateway. Whatever it answers is
 // data of another party: the caller labels it untrusted and never follows it.
 
-import type {
-  Artifact,
-  Attachment,
-  EventBody,
-  FabricError,
-  Fields,
-  Hop,
-  Trace,
-} from '@starloom/core';
+import type { Artifact, EventBody, FabricError, Hop, Trace } from '@starloom/core';
 import type { ToolContext } from '@starloom/sdk';
 import type { Budget } from '../core/budgets.ts';
 import { failure } from '../reasons.ts';
@@ -17,8 +9,6 @@ import { failure } from '../reasons.ts';
 export interface Peer {
   /** Of `agent.toml`, or its agent id at the gateway. */
   readonly name: string;
-  /** Asks the peer what it can do. Throws a FabricError when it cannot be reached or understood. */
-  describe(signal: AbortSignal): Promise<PeerDescription>;
   /**
    * Gives the peer a task and waits for its end. Never rejects: what goes wrong is an outcome. When the
    * signal aborts or the deadline passes, the peer is asked to cancel the task.
@@ -37,9 +27,6 @@ export interface PeerTask {
   readonly text: string;
   /** One of the skills of the peer; absent: its only one, or the peer decides. */
   readonly skill?: string | undefined;
-  /** For peers that take structured input. */
-  readonly data?: Fields | undefined;
-  readonly attachments?: readonly Attachment[] | undefined;
   /** `task` of an earlier outcome: goes on with that task, whose question `text` answers. */
   readonly resume?: string | undefined;
 }

@@ -74,7 +74,7 @@ export class ModelErrors {
   }
 
   /** `said` is the message of an error that the package of the model threw. */
-  threw(key: 'unsupported' | 'threw', said: Error): FabricError {
+  ofThrown(key: 'unsupported' | 'threw', said: Error): FabricError {
     return this.of(key, { upstream: this.excerpt(said.message) }, said);
   }
 }
@@ -93,7 +93,7 @@ const BROKEN: StatusRow = {
 const REFUSED: StatusRow = {
   code: 'BAD_INPUT',
   message: 'The model service refused the request',
-  fix: 'details.upstream says what it does not like',
+  fix: 'see details.upstream for the reason',
 };
 const MOVED: StatusRow = {
   code: 'BAD_INPUT',

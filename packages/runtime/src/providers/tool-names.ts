@@ -2,7 +2,7 @@
 // or `_` in front; ours are like `fs:read_file`. The map is made for one request, is injective, and
 // does not depend on the order of the names, so that a prompt cache survives a new tool.
 
-import { sha256Hex } from '@starloom/core';
+import { MAX_TOOL_NAME, withNameHash } from '@starloom/core';
 import type { IAgentContext } from '@starloom/sdk';
 
 export interface ToolNames {
@@ -13,8 +13,6 @@ export interface ToolNames {
 }
 
 const ACCEPTED = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
-const MAX_LENGTH = 64;
-const HASH_DIGITS = 8;
 
 /** `names`: every name that the request will hold, offered or only mentioned. */
 export function createToolNames(names: Iterable<string>): ToolNames {
@@ -39,7 +37,7 @@ function assign(names: ReadonlySet<string>): Map<string, string> {
   }
   const taken = new Set(assigned.values());
   for (const name of rest.filter((other) => !assigned.has(other)).toSorted()) {
-    const wire = withHash(name, taken);
+    const wire = toFreeName(name, taken);
     taken.add(wire);
     assigned.set(name, wire);
   }
@@ -49,19 +47,14 @@ function assign(names: ReadonlySet<string>): Map<string, string> {
 function plain(name: string): string {
   const spelled = name.replace(/[^A-Za-z0-9_-]/g, '_');
   const started = /^[A-Za-z_]/.test(spelled) ? spelled : `_${spelled}`;
-  return started.length > MAX_LENGTH ? appendHash(started, name) : started;
+  return started.length > MAX_TOOL_NAME ? withNameHash(started, name) : started;
 }
 
-function withHash(name: string, taken: ReadonlySet<string>): string {
-  let wire = appendHash(plain(name), name);
+function toFreeName(name: string, taken: ReadonlySet<string>): string {
+  let wire = withNameHash(plain(name), name);
   for (let round = 1; taken.has(wire); round += 1)
-    wire = appendHash(plain(name), `${name}#${round}`);
+    wire = withNameHash(plain(name), `${name}#${round}`);
   return wire;
-}
-
-function appendHash(text: string, salt: string): string {
-  const hash = sha256Hex(salt).slice(0, HASH_DIGITS);
-  return `${text.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
 }
 
 /** The names of one request: of the tools that are there, and of those the conversation mentions. */

@@ -167,7 +167,7 @@ export function pinTools(source: ToolSource, pins: ToolPins, log: Log = silentLo
   };
 }
 
-/** `owners` also names those who offer nothing any more. */
+/** `owners` also names the sources that offer nothing any more. */
 function pinAll(
   tools: readonly ITool[],
   owners: ReadonlySet<string>,

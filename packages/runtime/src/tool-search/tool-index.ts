@@ -7,7 +7,7 @@ const K1 = 1.2;
 const B = 0.75;
 /** Of the nearest vector, where the best by words has 1. */
 const NEAR_WEIGHT = 0.3;
-/** What is further away has nothing to do with it. */
+/** Tools below this are not related to the query. */
 const LEAST_NEAR = 0.15;
 const NAME_WEIGHT = 3;
 const MAX_CHARACTERS = 2_000;
@@ -130,7 +130,7 @@ function wordsOf(text: string): string[] {
   return words.filter((word) => !EMPTY.has(word)).map(stem);
 }
 
-/** Rough, and the same on both sides. */
+/** A rough stem, the same for tools and queries. */
 function stem(word: string): string {
   const [ending = ''] = ENDING.exec(word) ?? [];
   return word.length - ending.length < MIN_STEM ? word : word.slice(0, word.length - ending.length);

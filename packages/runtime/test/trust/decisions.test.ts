@@ -227,7 +227,7 @@ describe('tampering', () => {
     const lines = (await readText(file, 'utf8')).trimEnd().split('\n');
     for (const added of [lines[1], lines[0]]) {
       await writeText(file, `${[...lines, added].join('\n')}\n`);
-      expect(await verifyDecisions(file)).toMatchObject({ problems: [{ flaw: 'no_run' }] });
+      expect(await verifyDecisions(file)).toMatchObject({ problems: [{ flaw: 'after_close' }] });
     }
   });
 });

@@ -110,7 +110,7 @@ export function optional<Key extends string>(key: Key, value: unknown): { [K in 
   return typeof value === 'string' ? ({ [key]: value } as { [K in Key]: string }) : {};
 }
 
-export function parsed(json: unknown): unknown {
+export function parseJson(json: unknown): unknown {
   try {
     return JSON.parse(text(json));
   } catch {

@@ -34,10 +34,8 @@ export async function runAgent(
 }
 
 async function openFace(agent: Agent, given: McpApprovals, log: Log): Promise<AgentMcpFace> {
-  const { guard, config } = agent;
-  const { mcp } = config.agent;
-  const approvals = config.toml.mcp.approvals === 'caller' ? given : undefined;
-  return await AgentMcpFace.open({ agent, guard, mcp, folder: config.folder, approvals, log });
+  const approvals = agent.config.toml.mcp.approvals === 'caller' ? given : undefined;
+  return await AgentMcpFace.open({ agent, approvals, log });
 }
 
 async function serveStdio(face: AgentMcpFace, stopped: Promise<void>): Promise<void> {

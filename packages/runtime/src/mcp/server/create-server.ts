@@ -15,7 +15,7 @@ import type { Asking } from './mcp-approvals.ts';
 import type { AgentMcpFace } from './mcp-face.ts';
 
 interface ServerSetting {
-  /** Can the server notify the client that a list has changed? Not an older one over HTTP. */
+  /** Whether the client can be notified of list changes; older clients over HTTP cannot. */
   readonly hasPush: boolean;
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;

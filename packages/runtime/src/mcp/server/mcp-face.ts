@@ -2,19 +2,12 @@
 // goes the one path of every tool call, with origin `remote`.
 
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
-import {
-  FabricError,
-  type Fields,
-  type GuardedCall,
-  type Log,
-  RecentMap,
-  type Trace,
-} from '@starloom/core';
+import { FabricError, type Fields, type Log, RecentMap, type Trace } from '@starloom/core';
 import { type ListKind, showsForms, toFailedResult } from '@starloom/mcp-client/server';
 import { z } from 'zod';
-import type { AgentFile } from '../../config/agent-file.ts';
+import type { Agent } from '../../agent.ts';
 import { ASK, callerOf, type ExposedTool, ExposedTools } from '../../core/exposed-tools.ts';
-import type { AgentFace } from '../../core/seams.ts';
+import type { AgentFace, InboundCall } from '../../core/seams.ts';
 import { type AgentGuard, answerTrace, type Carriers } from '../../guard.ts';
 import type { MandateCheck, MandateRule } from '../../mandate-check.ts';
 import { failure } from '../../reasons.ts';
@@ -24,12 +17,8 @@ import { Resources } from './resources.ts';
 import { progressOf, toResult } from './to-result.ts';
 
 export interface McpFaceOptions {
-  readonly agent: AgentFace;
-  /** The agent's own: the calls that it makes and those that come in must meet in one. */
-  readonly guard: AgentGuard;
-  /** Of `agent.json`. */
-  readonly mcp: AgentFile['mcp'];
-  readonly folder: string;
+  /** Calls that the agent makes and those that come in must meet in its one guard. */
+  readonly agent: AgentFace & Pick<Agent, 'guard' | 'config'>;
   /** With which the agent was opened; absent: no client is asked. */
   readonly approvals?: McpApprovals | undefined;
   readonly log: Log;
@@ -44,10 +33,8 @@ interface Inbound {
   readonly capabilities?: Readonly<Fields>;
 }
 
-/** A call that may run, with the mandate under which it does. */
-interface ServedCall extends GuardedCall {
-  readonly mandate: string | undefined;
-}
+/** A call that may run, whatever it is for. */
+type ServedCall = Omit<InboundCall, 'call' | 'origin'> & { readonly origin: 'remote' };
 
 const MAX_SESSIONS = 10_000;
 
@@ -72,15 +59,15 @@ export class AgentMcpFace {
   #listed: string;
 
   private constructor(
-    { agent, guard, mcp, log, approvals }: McpFaceOptions,
+    { agent, log, approvals }: McpFaceOptions,
     resources: Resources,
     checkMandate: MandateCheck | undefined,
   ) {
     this.agent = agent;
     this.log = log;
     this.resources = resources;
-    this.tools = new ExposedTools(agent, mcp, log);
-    this.#guard = guard;
+    this.tools = new ExposedTools(agent, agent.config.agent.mcp, log);
+    this.#guard = agent.guard;
     this.#checkMandate = checkMandate;
     this.#approvals = approvals;
     this.#listed = JSON.stringify(this.tools.list());
@@ -92,10 +79,12 @@ export class AgentMcpFace {
 
   /** POLICY_DENIED when `mcp.resources` names something outside the agent's folder. */
   static async open(options: McpFaceOptions): Promise<AgentMcpFace> {
-    const { guard, mcp, folder, log } = options;
-    const paths = mcp.resources;
-    const resources = await Resources.open({ paths, folder, agentId: guard.agentId, log });
-    return new AgentMcpFace(options, resources, await openCheck(mcp.mandate, guard.agentId));
+    const { agent, log } = options;
+    const { agentId } = agent.guard;
+    const { folder, agent: file } = agent.config;
+    const { resources: paths, mandate } = file.mcp;
+    const resources = await Resources.open({ paths, folder, agentId, log });
+    return new AgentMcpFace(options, resources, await openCheck(mandate, agentId));
   }
 
   onListChanged(listener: (kind: ListKind) => void): () => void {
@@ -143,62 +132,43 @@ export class AgentMcpFace {
       carriers = { ...carriers, mandated: checked?.mandated };
       using call = this.#guard.admit(carriers, tool.name);
       admitted = call.trace;
-      const served = { ...call, mandate: checked?.mandate };
-      return await (tool === ASK
-        ? this.#ask(args, served, context)
-        : this.#call(tool, args, served, context));
+      const known = {
+        ...{ origin: 'remote' as const, trace: call.trace, hop: call.hop },
+        mandate: checked?.mandate,
+        signal: context.mcpReq.signal,
+        onEvent: progressOf(context, this.#guard.agentId, call.trace),
+      };
+      return await (tool === ASK ? this.#ask(args, known) : this.#call(tool, args, known));
     } catch (thrown) {
       const error = FabricError.from(thrown);
       const trace = admitted ?? answerTrace(carriers);
-      if (admitted === undefined) this.#guard.refused(trace, tool.name, error);
+      if (admitted === undefined) this.#guard.onRefused(trace, tool.name, error);
       const { code, details } = error;
       this.log.debug({ ...trace, tool: tool.name, code, reason: details.reason }, 'call refused');
       return toFailedResult(error.toPayload(trace));
     }
   }
 
-  async #call(
-    { name }: ExposedTool,
-    args: unknown,
-    { trace, hop, mandate }: ServedCall,
-    context: ServerContext,
-  ): Promise<CallToolResult> {
-    const { result, error } = await this.agent.callTool({
-      call: { name, args: args ?? {} },
-      origin: 'remote',
-      trace,
-      hop,
-      mandate,
-      signal: context.mcpReq.signal,
-      onEvent: progressOf(context, this.#guard.agentId, trace),
-    });
+  async #call({ name }: ExposedTool, args: unknown, known: ServedCall): Promise<CallToolResult> {
+    const call = { name, args: args ?? {} };
+    const { result, error } = await this.agent.callTool({ call, ...known });
     if (error) throw error;
-    return toResult(result.output, { agent_id: this.#guard.agentId, trace });
+    return toResult(result.output, { agent_id: this.#guard.agentId, trace: known.trace });
   }
 
-  async #ask(
-    args: unknown,
-    { trace, hop, mandate }: ServedCall,
-    context: ServerContext,
-  ): Promise<CallToolResult> {
-    const { prompt, session_id } = parseAsk(args);
-    if (session_id !== undefined && !this.#sessions.get(session_id)) {
-      throw failure('unknown_session');
-    }
+  async #ask(args: unknown, known: ServedCall): Promise<CallToolResult> {
+    const { prompt, session_id: given } = parseAsk(args);
+    if (given !== undefined && !this.#sessions.get(given)) throw failure('unknown_session');
     const { segments, sessionId, steps, usage } = await this.agent.turn(
       [{ type: 'text', text: prompt }],
       {
-        origin: 'remote',
-        source: callerOf(hop, 'mcp:client'),
-        trace,
-        hop,
-        mandate,
-        signal: context.mcpReq.signal,
-        onEvent: progressOf(context, this.#guard.agentId, trace),
-        ...(session_id !== undefined && { sessionId: session_id }),
+        ...known,
+        source: callerOf(known.hop, 'mcp:client'),
+        ...(given !== undefined && { sessionId: given }),
       },
     );
     this.#sessions.set(sessionId, true);
+    const { trace } = known;
     const call = { agent_id: this.#guard.agentId, trace, session_id: sessionId, steps, usage };
     return toResult(segments, call);
   }

@@ -17,7 +17,7 @@ export function toResult(
 
 /**
  * Notifies the client of what happens while it waits, if it asked for that: the answer as it comes, and how
- * far a tool is. Which tools an agent uses to find its answer stays its own affair.
+ * far a tool is. It does not say which tools the agent uses.
  */
 export function progressOf(
   { mcpReq }: ServerContext,

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import {
-  createTrace,
   FabricError,
   type Fields,
   isObject,
-  ROOT_HOP,
   silentLog,
+  toFields,
   toMandateHeaders,
 } from '@starloom/core';
 import {
@@ -21,7 +20,7 @@ import {
 import { z } from 'zod';
 import { parseJson } from '../../json.ts';
 import { ServerToolSource } from '../../mcp/client/server-tool-source.ts';
-import type { Peer, PeerDescription } from '../../peers/peer.ts';
+import type { Peer } from '../../peers/peer.ts';
 import { failure } from '../../reasons.ts';
 
 const fabricConfigSchema = z.strictObject({
@@ -71,7 +70,7 @@ function agentsTool(gateway: FabricGateway): ITool {
     parameters: z.strictObject({
       capability: z.string().min(1).optional().describe('Only agents that have it'),
     }),
-    execute: (args, context) => gateway.agents(args, context),
+    execute: (args, context) => gateway.use('fabric.agent.list', args, context),
   });
 }
 
@@ -145,13 +144,9 @@ export class FabricGateway {
     return DEADLINE_FACTOR * this.#options.timeoutMs + GRACE_MS;
   }
 
-  agents(filter: Fields, context: ToolContext): Promise<ToolOutput> {
-    return this.#call('fabric.agent.list', filter, context);
-  }
-
   async call(call: Fields, context: ToolContext): Promise<ToolOutput> {
     const args = { ...call, timeout_ms: this.#options.timeoutMs, stream: true };
-    return toAnswer(await this.#call('fabric.call', args, context));
+    return toAnswer(await this.use('fabric.call', args, context));
   }
 
   /**
@@ -160,12 +155,8 @@ export class FabricGateway {
    * with our key.
    */
   peer(name: string, tools?: readonly string[]): Peer {
-    const describe = async (context: CallOf) =>
-      toDescription(await this.#call('fabric.agent.describe', { agent_id: name }, context));
     return {
       name,
-      describe: (signal) =>
-        describe({ signal, trace: createTrace(), hop: ROOT_HOP, progress: () => {} }),
       delegate: async (task, { signal, trace, hop, mandate, deadlineMs, budget, onEvent }) => {
         const progress = (message: string) => onEvent?.({ type: 'progress', data: { message } });
         const context = { signal, trace, hop, mandate, progress };
@@ -175,18 +166,16 @@ export class FabricGateway {
           ...(deadlineMs !== undefined && { ms: Math.max(1, Math.floor(deadlineMs)) }),
         };
         try {
-          const wanted = task.skill ?? onlyCapability(name, await describe(context));
           const args = {
             agent_id: name,
-            capability: wanted,
+            capability: task.skill ?? (await this.#onlyCapability(name, context)),
             task: task.text,
-            ...(task.data && { arguments: task.data }),
             timeout_ms: Math.min(this.#options.timeoutMs, deadlineMs ?? Number.POSITIVE_INFINITY),
             ...(deadlineMs !== undefined && { deadline_ms: Math.floor(deadlineMs) }),
             stream: true,
           };
           const meta = { 'io.starloom/delegate': delegated };
-          const text = String(toAnswer(await this.#call('fabric.call', args, context, meta)));
+          const text = String(toAnswer(await this.use('fabric.call', args, context, meta)));
           return { peer: name, status: 'completed', text, artifacts: [] };
         } catch (thrown) {
           const error = FabricError.from(signal.aborted ? signal.reason : thrown);
@@ -197,12 +186,25 @@ export class FabricGateway {
     };
   }
 
+  /** The one that the agent has, or the one that agents of ours have for tasks. */
+  async #onlyCapability(to: string, context: CallOf): Promise<string> {
+    const [segment] = await this.use('fabric.agent.describe', { agent_id: to }, context);
+    const { agent } = toFields(parseJson(segment?.text ?? ''));
+    const { capabilities } = toFields(agent);
+    if (!Array.isArray(capabilities)) throw failure('bad_answer');
+    const names = capabilities.map((one) => String(toFields(one).name));
+    const [only, ...others] = names;
+    if (names.includes('ask')) return 'ask';
+    if (only !== undefined && others.length === 0) return only;
+    throw failure('no_capability', { to, capabilities: names.join(', ') });
+  }
+
   close(): Promise<void> {
     return this.#source.close();
   }
 
-  /** Under a mandate the agent acts for its caller, with no more rights than that; else for itself. */
-  async #call(
+  /** Calls a tool of the gateway: under a mandate for our caller, with no more rights than that, else for us. */
+  async use(
     tool: string,
     args: Fields,
     context: CallOf,
@@ -228,26 +230,6 @@ export class FabricGateway {
       { folder: '.', client: CLIENT, log: silentLog },
     );
   }
-}
-
-function toDescription(segments: readonly ContentSegment[]): PeerDescription {
-  const payload = parseJson(segments[0]?.text ?? '');
-  const agent = isObject(payload) && isObject(payload.agent) ? payload.agent : undefined;
-  if (!agent || !Array.isArray(agent.capabilities)) throw failure('bad_answer');
-  const skills = agent.capabilities.filter(isObject).map(({ name, description }) => ({
-    id: String(name),
-    description: String(description ?? ''),
-  }));
-  return { description: String(agent.description ?? ''), version: String(agent.version), skills };
-}
-
-/** The one that it has, or the one that agents of ours have for tasks. */
-function onlyCapability(to: string, { skills }: PeerDescription): string {
-  const names = skills.map(({ id }) => id);
-  const [only, ...others] = names;
-  if (names.includes('ask')) return 'ask';
-  if (only !== undefined && others.length === 0) return only;
-  throw failure('no_capability', { to, capabilities: names.join(', ') });
 }
 
 /** The answer alone; the log of the gateway says which agent gave it. */

@@ -175,7 +175,7 @@ async function pointerIn(file: string, prefix: string): Promise<string | undefin
 /** Name and value of a git setting. */
 export type Setting = readonly [name: string, value: string];
 
-/** Over whatever the repository says. An empty program is none. */
+/** They win over the settings of the repository. An empty name runs no program. */
 const FIXED_SETTINGS: readonly Setting[] = [
   ['core.fsmonitor', 'false'],
   ['core.hooksPath', '/dev/null'],

@@ -23,7 +23,7 @@ export default definePlugin({
   config: gitConfigSchema,
   async setup({ folder, read_only, author, timeout_ms, max_bytes }, host) {
     const git = new Git({
-      folder: await followed(await openFolder(resolve(host.folder, folder)), host.workspace),
+      folder: await repositoryFor(await openFolder(resolve(host.folder, folder)), host.workspace),
       timeoutMs: timeout_ms,
       maxBytes: max_bytes,
     });
@@ -33,7 +33,7 @@ export default definePlugin({
 });
 
 /** The repository that an editor has open, where it lies below the folder of the plugin. */
-async function followed(folder: string, workspace: string | undefined): Promise<string> {
+async function repositoryFor(folder: string, workspace: string | undefined): Promise<string> {
   const open = workspace && (await realpath(workspace).catch(() => undefined));
   return open && isInside(folder, open) && existsSync(join(open, '.git')) ? open : folder;
 }

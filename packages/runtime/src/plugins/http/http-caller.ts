@@ -67,7 +67,7 @@ export class HttpCaller {
     try {
       const { answer, head, url } = await this.#follow(request, signal);
       const body = await orAborted(readText(answer, head, this.#options.maxBytes), signal);
-      return `${shownHead(head, url)}\n\n${body}`;
+      return `${describeHead(head, url)}\n\n${body}`;
     } catch (error) {
       throw callFailure(signal.aborted ? signal.reason : error);
     }
@@ -93,14 +93,14 @@ export class HttpCaller {
   }
 
   #send({ method, url, body, ...request }: HttpRequest, signal: AbortSignal): HttpAnswer {
-    const headers = { ...OWN_HEADERS, ...lowerCased(request.headers) };
+    const headers = { ...OWN_HEADERS, ...toLowerCaseNames(request.headers) };
     return this.#http.send(url, { method, headers, body }, signal);
   }
 }
 
 const SHOWN_HEADERS = ['content-type', 'last-modified', 'location', 'retry-after'];
 
-function shownHead({ status, headers }: HttpHead, url: string): string {
+function describeHead({ status, headers }: HttpHead, url: string): string {
   const shown = SHOWN_HEADERS.flatMap((name) => {
     const value = headers[name];
     return value === undefined ? [] : [`${name}: ${value}`];
@@ -108,7 +108,7 @@ function shownHead({ status, headers }: HttpHead, url: string): string {
   return [`${url}`, `HTTP ${status} ${STATUS_CODES[status] ?? ''}`.trim(), ...shown].join('\n');
 }
 
-function lowerCased(headers: HttpRequest['headers']): Record<string, string> {
+function toLowerCaseNames(headers: HttpRequest['headers']): Record<string, string> {
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return Object.fromEntries(named);
 }
@@ -171,7 +171,7 @@ export async function readText(
     throw failure('not_text', { content_type: type });
   }
   const text = new BoundedBody(maxBytes);
-  for await (const chunk of decoded(answer, headers['content-encoding'])) {
+  for await (const chunk of decodeBody(answer, headers['content-encoding'])) {
     if (text.push(chunk)) continue;
     const error = failure('answer_too_large/http', { limit: maxBytes });
     answer.abort(error);
@@ -186,7 +186,7 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-function decoded(answer: HttpAnswer, encoding = 'identity'): AsyncIterable<Buffer> {
+function decodeBody(answer: HttpAnswer, encoding = 'identity'): AsyncIterable<Buffer> {
   const create = DECODERS[encoding.toLowerCase()];
   if (!create) return answer.body();
   // A failure before the decoder reaches its reader.

@@ -22,10 +22,10 @@ export function toFailure(error: unknown, errors: ModelErrors): FabricError {
   if (error.name === 'AI_APICallError') return ofApiCall(error, errors);
   if (error.name === 'AI_LoadAPIKeyError') return errors.ofStatus({ status: 401 });
   if (UNREADABLE.has(error.name)) return errors.unreadable(textIn(error), error);
-  if (UNSUPPORTED.has(error.name)) return errors.threw('unsupported', error);
+  if (UNSUPPORTED.has(error.name)) return errors.ofThrown('unsupported', error);
   if (error instanceof TypeError && error.cause !== undefined)
     return errors.ofConnection(error, true);
-  return errors.threw('threw', error);
+  return errors.ofThrown('threw', error);
 }
 
 function ofApiCall(error: Error, errors: ModelErrors): FabricError {

@@ -1,6 +1,6 @@
 // The answer of a chat service, whole or in chunks, read leniently: servers differ in what they
-// leave out, repeat or misplace. What is missing is made up or left away; only what cannot be meant
-// as an answer is an error.
+// leave out, repeat or misplace. Missing parts get defaults or are left out; only an answer that cannot
+// be understood is an error.
 
 import { randomUUID } from 'node:crypto';
 import { type Fields, isObject } from '@starloom/core';

@@ -83,14 +83,14 @@ function readPart(part: Json): FakeMessagePart {
 function toPart(part: FakePart): object {
   if ('text' in part) return { text: part.text };
   if ('reasoning' in part) {
-    return { text: part.reasoning, thought: true, ...signed(part.signature) };
+    return { text: part.reasoning, thought: true, ...toSignature(part.signature) };
   }
   if (isMedia(part)) return { inlineData: toMedia(part) };
   const { id, name, args, signature } = part.call;
-  return { functionCall: { ...optional('id', id), name, args }, ...signed(signature) };
+  return { functionCall: { ...optional('id', id), name, args }, ...toSignature(signature) };
 }
 
-function signed(signature: string | undefined): object {
+function toSignature(signature: string | undefined): object {
   return signature === undefined ? {} : { thoughtSignature: signature };
 }
 

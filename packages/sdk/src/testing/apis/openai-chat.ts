@@ -13,7 +13,7 @@ import {
   type Json,
   media,
   optional,
-  parsed,
+  parseJson,
   record,
   records,
   text,
@@ -99,7 +99,7 @@ function readContent(content: unknown): FakeMessagePart[] {
 
 function readCall({ id, function: tool }: Json): FakeMessagePart {
   const { name, arguments: args } = record(tool);
-  return { call: { ...optional('id', id), name: text(name), args: parsed(args) } };
+  return { call: { ...optional('id', id), name: text(name), args: parseJson(args) } };
 }
 
 function head(object: string, model: string): object {

@@ -10,7 +10,7 @@ import {
   type Json as Item,
   media,
   optional,
-  parsed,
+  parseJson,
   records,
   text,
   toArguments,
@@ -62,7 +62,7 @@ export const openaiResponses: FakeApi = {
 function readItem(item: Item): FakeMessage[] {
   switch (item.type) {
     case 'function_call': {
-      const args = parsed(item.arguments);
+      const args = parseJson(item.arguments);
       const call = { ...optional('id', item.call_id), name: text(item.name), args };
       return [{ role: 'assistant', parts: [{ call }] }];
     }

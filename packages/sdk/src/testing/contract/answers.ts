@@ -5,7 +5,7 @@ import {
   failure,
   MODES,
   type OpenSubject,
-  opened,
+  openWorld,
   PIXEL,
   type ProviderFeatures,
   plain,
@@ -18,7 +18,7 @@ const ARGS = { path: 'docs/日本語 "quoted".md', options: { deep: [1, 2, { thr
 export function answersContract(open: OpenSubject, features: Required<ProviderFeatures>): void {
   describe.each(MODES)('%s answers', (mode) => {
     it('turn words into one text segment', async () => {
-      await using world = await opened(open, ['Grüße aus 台北, 25 °C. 🌤️']);
+      await using world = await openWorld(open, ['Grüße aus 台北, 25 °C. 🌤️']);
       const response = await ask(world, mode);
       expect(plain(response)).toEqual([{ type: 'text', text: 'Grüße aus 台北, 25 °C. 🌤️' }]);
     });
@@ -29,7 +29,7 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
         { call: { name: 'fs:read_file', args: ARGS, id: 'call_a' } },
         { call: { name: 'get_weather', args: { location: 'Taipei' }, id: 'call_b' } },
       ];
-      await using world = await opened(open, [parts]);
+      await using world = await openWorld(open, [parts]);
       const response = await ask(world, mode);
       expect(plain(response)).toEqual([
         { type: 'text', text: 'Let me look.' },
@@ -43,14 +43,14 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
     });
 
     it('keep the name of a tool that does not exist, for the core to correct', async () => {
-      await using world = await opened(open, [[{ call: { name: 'read_fiel', args: {} } }]]);
+      await using world = await openWorld(open, [[{ call: { name: 'read_fiel', args: {} } }]]);
       const [segment] = (await ask(world, mode)).segments;
       expect(segment?.toolCall).toMatchObject({ name: 'read_fiel', args: {} });
     });
 
     it('tell tokens, model and why they ended', async () => {
       const usage = { input: 30, output: 5, cacheRead: 10 };
-      await using world = await opened(open, [{ say: [{ text: 'Yes' }], usage }]);
+      await using world = await openWorld(open, [{ say: [{ text: 'Yes' }], usage }]);
       const { metadata } = await ask(world, mode);
       expect(metadata).toMatchObject({
         finishReason: 'stop',
@@ -61,13 +61,13 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
     });
 
     it.each(['length', 'content_filter'] as const)('tell when they ended by %s', async (finish) => {
-      await using world = await opened(open, [{ say: [{ text: 'Half a' }], finish }]);
+      await using world = await openWorld(open, [{ say: [{ text: 'Half a' }], finish }]);
       expect((await ask(world, mode)).metadata?.finishReason).toBe(finish);
     });
 
     if (features.interleaved) {
       it('keep words and calls in the order of the model', async () => {
-        await using world = await opened(open, [
+        await using world = await openWorld(open, [
           [
             { text: 'First this.' },
             { call: { name: 'get_weather', args: { location: 'A' } } },
@@ -93,7 +93,7 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
 
     if (features.reasoning) {
       it('keep reasoning apart from words', async () => {
-        await using world = await opened(open, [
+        await using world = await openWorld(open, [
           [{ reasoning: 'The user greets me.', signature: 'sig' }, { text: 'Hello' }],
         ]);
         expect(plain(await ask(world, mode))).toEqual([
@@ -106,7 +106,7 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
     if (features.missingIds) {
       it('give a call without an id a UUID of its own', async () => {
         const call = { name: 'get_weather', args: {}, id: null };
-        await using world = await opened(open, [[{ call }, { call }]]);
+        await using world = await openWorld(open, [[{ call }, { call }]]);
         const ids = (await ask(world, mode)).segments.map(({ toolCall }) => toolCall?.id);
         expect(ids).toEqual([expect.stringMatching(UUID), expect.stringMatching(UUID)]);
         expect(new Set(ids).size).toBe(2);
@@ -116,13 +116,13 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
     if (features.argumentText) {
       it('show arguments that are no JSON as the text they are', async () => {
         const call = { name: 'get_weather', args: '{"location": "Tai' };
-        await using world = await opened(open, [[{ call }]]);
+        await using world = await openWorld(open, [[{ call }]]);
         const [segment] = (await ask(world, mode)).segments;
         expect(segment?.toolCall?.args).toBe('{"location": "Tai');
       });
 
       it('take no arguments at all for an empty object', async () => {
-        await using world = await opened(open, [[{ call: { name: 'get_weather', args: '' } }]]);
+        await using world = await openWorld(open, [[{ call: { name: 'get_weather', args: '' } }]]);
         const [segment] = (await ask(world, mode)).segments;
         expect(segment?.toolCall?.args).toEqual({});
       });
@@ -131,7 +131,7 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
     for (const kind of features.media) {
       it(`show ${kind} among words, in order`, async () => {
         const shown = { [kind]: PIXEL } as unknown as FakePart;
-        await using world = await opened(open, [[{ text: 'Look:' }, shown, { text: 'Nice?' }]]);
+        await using world = await openWorld(open, [[{ text: 'Look:' }, shown, { text: 'Nice?' }]]);
         const segments = plain(await ask(world, mode));
         expect(segments.map(({ type }) => type)).toEqual(['text', kind, 'text']);
         expect(segments[1]).toMatchObject({ data: PIXEL, mimeType: expect.stringContaining(kind) });
@@ -140,7 +140,7 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
 
     if (features.service) {
       it('fail, and say so, when nothing of them can be read', async () => {
-        await using world = await opened(open, [{ garbage: 'Bad gateway, sorry' }]);
+        await using world = await openWorld(open, [{ garbage: 'Bad gateway, sorry' }]);
         const error = await failure(world, mode);
         expect(error).toMatchObject({ code: 'UPSTREAM_ERROR' });
       });
@@ -153,7 +153,7 @@ export function answersContract(open: OpenSubject, features: Required<ProviderFe
       { call: { name: 'fs:read_file', args: ARGS, id: 'call_a' } },
       { call: { name: 'get_weather', args: { location: 'X' }, id: 'call_b' } },
     ];
-    await using world = await opened(open, [parts, parts]);
+    await using world = await openWorld(open, [parts, parts]);
     const buffered = await ask(world, 'buffered', { sessionId: 'one' });
     const streamed = await ask(world, 'streaming', { sessionId: 'one' });
     expect(plain(streamed)).toEqual(plain(buffered));

@@ -5,7 +5,7 @@ import {
   lastRequest,
   MODES,
   type OpenSubject,
-  opened,
+  openWorld,
   toolMap,
 } from './provider-subject.ts';
 
@@ -22,13 +22,13 @@ export function failuresContract(open: OpenSubject): void {
       [500, 'UPSTREAM_ERROR'],
       [503, 'AGENT_OFFLINE'],
     ])('map status %i to %s, and the next question is answered', async (status, code) => {
-      await using world = await opened(open, [{ status }, 'Back again']);
+      await using world = await openWorld(open, [{ status }, 'Back again']);
       expect(await failure(world, mode)).toMatchObject({ code, details: { status } });
       expect((await ask(world, mode)).segments).toMatchObject([{ text: 'Back again' }]);
     });
 
     it('tell how long a service wants to be left alone', async () => {
-      await using world = await opened(open, [{ status: 429, retryAfter: 7 }]);
+      await using world = await openWorld(open, [{ status: 429, retryAfter: 7 }]);
       expect(await failure(world, mode)).toMatchObject({
         code: 'RATE_LIMITED',
         details: { retry_after_ms: 7_000 },
@@ -36,19 +36,19 @@ export function failuresContract(open: OpenSubject): void {
     });
 
     it('tell of a service that is not there', async () => {
-      await using world = await opened(open, []);
+      await using world = await openWorld(open, []);
       await world.model?.close();
       expect(await failure(world, mode)).toMatchObject({ code: 'AGENT_OFFLINE' });
     });
 
     it('tell of a connection that broke in the middle of an answer', async () => {
       const say = [{ text: 'The answer is' }];
-      await using world = await opened(open, [{ say, after: 'disconnect' }]);
+      await using world = await openWorld(open, [{ say, after: 'disconnect' }]);
       expect(await failure(world, mode)).toMatchObject({ code: 'AGENT_OFFLINE' });
     });
 
     it('end at once with the reason of the signal, and the service is left', async () => {
-      await using world = await opened(open, [{ say: [], after: 'hang' }]);
+      await using world = await openWorld(open, [{ say: [], after: 'hang' }]);
       const control = new AbortController();
       const reason = Object.assign(new Error('Enough'), { name: 'AbortError' });
       const failing = failure(world, mode, { signal: control.signal });
@@ -59,7 +59,7 @@ export function failuresContract(open: OpenSubject): void {
     });
 
     it('ask nothing when the call was cancelled before it began', async () => {
-      await using world = await opened(open, ['Hello']);
+      await using world = await openWorld(open, ['Hello']);
       const reason = Object.assign(new Error('Never mind'), { name: 'AbortError' });
       const error = await failure(world, mode, { signal: AbortSignal.abort(reason) });
       expect(error).toMatchObject({ code: 'CANCELLED' });
@@ -70,14 +70,14 @@ export function failuresContract(open: OpenSubject): void {
   describe('streams', () => {
     it('fail when they end before the answer does', async () => {
       const say = [{ text: 'The answer is' }];
-      await using world = await opened(open, [{ say, after: 'end' }]);
+      await using world = await openWorld(open, [{ say, after: 'end' }]);
       const { code } = (await failure(world, 'streaming')) as { code?: unknown };
       expect(['AGENT_OFFLINE', 'UPSTREAM_ERROR']).toContain(code);
     });
 
     it('give words as they come, and disconnect from the service when the caller stops reading', async () => {
       const say = [{ text: 'Once upon a time' }];
-      await using world = await opened(open, [{ say, after: 'hang' }]);
+      await using world = await openWorld(open, [{ say, after: 'hang' }]);
       const events = world.provider.stream?.('Tell', { tools: toolMap() }) ?? [];
       for await (const event of events) {
         expect(event).toMatchObject({ type: 'text' });
@@ -88,7 +88,7 @@ export function failuresContract(open: OpenSubject): void {
 
     it('end with the reason of the signal in the middle, and the service is left', async () => {
       const say = [{ text: 'Once upon a time' }];
-      await using world = await opened(open, [{ say, after: 'hang' }]);
+      await using world = await openWorld(open, [{ say, after: 'hang' }]);
       const control = new AbortController();
       const context = { tools: toolMap(), signal: control.signal };
       const reading = (async () => {

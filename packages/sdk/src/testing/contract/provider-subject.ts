@@ -50,7 +50,7 @@ export const ALL_FEATURES: Required<ProviderFeatures> = {
 };
 
 /** Closed at the end of the test, however it ends. */
-export async function opened(open: OpenSubject, script: FakeScript) {
+export async function openWorld(open: OpenSubject, script: FakeScript) {
   const subject = await open(script);
   return { ...subject, [Symbol.asyncDispose]: () => subject.close() };
 }

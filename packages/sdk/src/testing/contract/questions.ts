@@ -7,7 +7,7 @@ import {
   lastRequest,
   MODES,
   type OpenSubject,
-  opened,
+  openWorld,
   PIXEL,
   type ProviderFeatures,
   READ_FILE,
@@ -18,7 +18,7 @@ import {
 export function questionsContract(open: OpenSubject, features: Required<ProviderFeatures>): void {
   describe('questions', () => {
     it('carry the prompt and the instructions of the agent', async () => {
-      await using world = await opened(open, ['Hello']);
+      await using world = await openWorld(open, ['Hello']);
       await ask(world, 'buffered', { prompt: 'Who are you?', systemPrompt: 'You are Percy.' });
       const { system, messages } = lastRequest(world);
       expect(system).toContain('You are Percy.');
@@ -26,7 +26,7 @@ export function questionsContract(open: OpenSubject, features: Required<Provider
     });
 
     it('offer the tools that the context has at that moment', async () => {
-      await using world = await opened(open, ['One', 'Two', 'Three']);
+      await using world = await openWorld(open, ['One', 'Two', 'Three']);
       const tools = toolMap(READ_FILE);
       await ask(world, 'buffered', { tools });
       expect(lastRequest(world).tools).toMatchObject([
@@ -43,7 +43,7 @@ export function questionsContract(open: OpenSubject, features: Required<Provider
     it('tell two tools apart whose names differ only in what the service does not allow', async () => {
       const names = ['fs:read', 'fs.read', 'fs_read', 'fs/read'];
       const tools = toolMap(...names.map((name) => ({ ...READ_FILE, name, description: name })));
-      await using world = await opened(open, ({ tools: offered }) =>
+      await using world = await openWorld(open, ({ tools: offered }) =>
         offered.map(({ name }) => ({ call: { name, args: {} } })),
       );
       const { segments } = await ask(world, 'buffered', { tools });
@@ -51,7 +51,7 @@ export function questionsContract(open: OpenSubject, features: Required<Provider
     });
 
     it('hold the conversation so far, each result behind its call', async () => {
-      await using world = await opened(open, ['It says hello.']);
+      await using world = await openWorld(open, ['It says hello.']);
       await ask(world, 'buffered', { prompt: '', blocks: conversation() });
       const [question, calls, results] = lastRequest(world).messages;
       expect(question).toEqual({ role: 'user', parts: [{ text: 'What do the files say?' }] });
@@ -70,7 +70,7 @@ export function questionsContract(open: OpenSubject, features: Required<Provider
     it('show pictures of the user', async () => {
       const image = { type: 'image', data: PIXEL, mimeType: 'image/png' } as const;
       const segments = [{ type: 'text', text: 'What is this?' } as const, image];
-      await using world = await opened(open, ['A pixel.']);
+      await using world = await openWorld(open, ['A pixel.']);
       await ask(world, 'buffered', { prompt: '', blocks: [block({ role: 'user', segments })] });
       expect(lastRequest(world).messages[0]?.parts).toMatchObject([
         { text: 'What is this?' },
@@ -82,7 +82,7 @@ export function questionsContract(open: OpenSubject, features: Required<Provider
       it.each(MODES)('give back what came with %s reasoning, as it was', async (mode) => {
         const reasoning = { reasoning: 'Think first.', signature: 'c2lnbmF0dXJl' };
         const call = { name: 'get_weather', args: { location: 'X' }, id: 'call_a' };
-        await using world = await opened(open, [[reasoning, { call }], 'Sunny.']);
+        await using world = await openWorld(open, [[reasoning, { call }], 'Sunny.']);
         const { segments } = await ask(world, mode);
         const output = [{ type: 'text', text: 'Sunny' } as const];
         const toolResult = { id: 'call_a', name: 'get_weather', output };
