@@ -19,6 +19,10 @@ export const failure = reasonTable({
     'The turn used up its {budget}: {limit}',
     'raise limits.{budget} in agent.json, or ask for less at once',
   ),
+  bad_budget: badInput(
+    'The budget of the task cannot be read: {problem}',
+    'give steps and tokens as whole numbers, seconds and money as numbers, all above 0',
+  ),
   repeated_failures: row(
     'POLICY_DENIED',
     '{failures} of the last {calls} tool calls failed: the turn was stopped',

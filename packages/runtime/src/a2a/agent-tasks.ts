@@ -34,6 +34,7 @@ import type { AgentFace } from '../core/seams.ts';
 import type { AgentGuard } from '../guard.ts';
 import type { MandateCheck } from '../mandate-check.ts';
 import { toBody } from '../mcp/server/to-result.ts';
+import { failure } from '../reasons.ts';
 import { assertChoice, type TaskApprovals } from './approvals.ts';
 import { assertAccepted } from './card.ts';
 import { type AskedTask, readTask } from './read-task.ts';
@@ -127,7 +128,7 @@ export class AgentTasks implements TaskJobs {
         asked,
         hop: call.hop,
         sessionId: isTurn ? sessionOf(owner, contextId) : `a2a-${crypto.randomUUID()}`,
-        budget: budgetSchema.safeParse(metadata[META_BUDGET]).data,
+        budget: parseBudget(metadata[META_BUDGET]),
         source: Message.toJSON({ ...message, contextId }),
       } satisfies TaskCall,
     });
@@ -259,4 +260,11 @@ class EventRelay {
   emit(body: Exclude<EventBody, { type: 'final' }>): void {
     this.#last = this.#context.emit(body, this.#agentId).catch(() => {});
   }
+}
+
+/** A task whose budget cannot be read is refused: without it the task could use more than was granted. */
+function parseBudget(given: unknown): Budget | undefined {
+  const parsed = budgetSchema.optional().safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw failure('bad_budget', { problem: parsed.error.issues[0]?.message });
 }

@@ -284,6 +284,17 @@ describe('an agent as A2A server', () => {
     expect(provider.asked).toHaveLength(2);
   });
 
+  it('refuses a task whose budget it cannot read', async () => {
+    const provider = scripted('late');
+    await using served = await openServed({ provider });
+    for (const budget of [{ steps: 1.5 }, { tokens: -1 }, 'little']) {
+      const metadata = { 'io.starloom/budget': budget };
+      const { error } = await rpc(served.url, 'SendMessage', message('x', { metadata }));
+      expect(JSON.stringify(error)).toContain('bad_budget');
+    }
+    expect(provider.asked).toHaveLength(0);
+  });
+
   it('notifies a webhook that the guard lets through, and no other', async () => {
     const posted: { readonly token: unknown; readonly body: unknown }[] = [];
     const hook = createServer(async (request, response) => {
