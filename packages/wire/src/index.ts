@@ -18,7 +18,6 @@ export {
   WheelTimer,
 } from './deadline.ts';
 export { type DiskRoom, diskFull, diskRoom, logPages } from './disk-room.ts';
-export { drained } from './drained.ts';
 export {
   agentsAround,
   childEnvironment,
@@ -105,3 +104,4 @@ export {
   teeLog,
 } from './telemetry/telemetry.ts';
 export { ThreadedFile } from './threaded-file.ts';
+export { whenDrained } from './when-drained.ts';

@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream';
 import { FabricError } from '@starloom/core';
-import { drained, isOpen } from './drained.ts';
 import { assertJsonLimits } from './json-limits.ts';
 import { type ReadLinesOptions, readLines } from './lines.ts';
 import { failure } from './reasons.ts';
+import { isOpen, whenDrained } from './when-drained.ts';
 
 /**
  * One JSON value per line of `source`; blank lines are skipped. Fails as `readLines` does, and with
@@ -39,7 +39,7 @@ export async function writeNdjson(
   if (options.signal?.aborted) throw FabricError.from(options.signal.reason);
   if (!isOpen(writable)) throw closedError(writable.errored);
   if (writable.write(line)) return;
-  await drained(writable, { signal: options.signal, whenClosed: closedError });
+  await whenDrained(writable, { signal: options.signal, whenClosed: closedError });
 }
 
 function parseLine(line: string, number: number): unknown {

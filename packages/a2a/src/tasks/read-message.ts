@@ -99,8 +99,9 @@ const actionSchema = z.enum(ANSWER_ACTIONS).default('accept');
  */
 export function toAnswers(message: Message, questions: readonly Question[]): GivenInput[] {
   const { metadata = {} } = message;
-  if (metadata[META_INPUTS] !== undefined) return parsed(inputsSchema, metadata[META_INPUTS]);
-  const action = parsed(actionSchema, metadata[META_ACTION]);
+  if (metadata[META_INPUTS] !== undefined)
+    return parseMetadata(inputsSchema, metadata[META_INPUTS]);
+  const action = parseMetadata(actionSchema, metadata[META_ACTION]);
   if (action !== 'accept') return questions.map(({ id }) => ({ id, response: { action } }));
   const [only] = questions;
   const data = dataOf(message);
@@ -154,7 +155,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+function parseMetadata<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const { data, error } = schema.safeParse(value);
   if (error) throw badAnswers('The answers in the metadata are not [{id, response}]', []);
   return data as z.output<Schema>;

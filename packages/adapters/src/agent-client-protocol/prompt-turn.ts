@@ -145,7 +145,7 @@ function toPermissionQuestion(
   };
 }
 
-/** A choice that the agent did not offer counts as none. */
+/** A choice that the agent did not offer counts as `cancel`. */
 function toPermission(
   response: InputResponse | undefined,
   options: readonly PermissionOption[],
@@ -157,7 +157,7 @@ function toPermission(
   return chosen ? toSelected(chosen) : CANCELLED;
 }
 
-/** The answer of a policy; once rather than for ever, where the agent offers both. */
+/** The answer of a policy; `once` wins over `always` where the agent offers both. */
 function decide(
   policy: 'allow' | 'deny',
   options: readonly PermissionOption[],

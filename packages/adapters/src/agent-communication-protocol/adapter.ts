@@ -97,7 +97,7 @@ class AgentCommunicationProtocolAdapter implements Adapter {
     await this.#client.close();
   }
 
-  /** What the server lists is known to the gateway; a manifest that lists capabilities is held to. */
+  /** Calls are limited to the capabilities of the manifest, if it lists any. */
   #namesOf(envelope: Envelope): CallNames {
     if (this.#manifest.capabilities) return assertCallable(this.#manifest, envelope);
     return { agent_id: this.#manifest.agent_id, capability: envelope.target.capability };

@@ -75,7 +75,7 @@ export function toQuestion({ await_request }: Run, index: number): InputRequest 
     : { id, kind: 'text', message, native };
 }
 
-/** A refusal has no form in the protocol either: the agent reads it as JSON. */
+/** The protocol has no form for a refusal, so it is sent as JSON. */
 export function toResume(response: InputResponse | undefined): SentMessage {
   const { action = 'cancel', content } = response ?? {};
   if (action !== 'accept') return { role: 'user', parts: [jsonPart({ action })] };

@@ -91,7 +91,7 @@ class AgentZeroAdapter implements Adapter {
     return {
       ...(version !== '0.0.0' && { version }),
       ...(description !== undefined && { description }),
-      capabilities: capabilities ?? this.#offered(),
+      capabilities: capabilities ?? this.#offeredCapabilities(),
     };
   }
 
@@ -115,7 +115,7 @@ class AgentZeroAdapter implements Adapter {
     } satisfies Record<LaneName, () => Promise<AgentZeroLane>>;
   }
 
-  #offered(): Capability[] {
+  #offeredCapabilities(): Capability[] {
     if (this.#options.lane !== 'rfc') return [capabilitySchema.parse(ASK)];
     return Object.entries(this.#options.functions).map(([name, path]) =>
       capabilitySchema.parse({ name, description: `Calls ${path}`, idempotent: false }),
@@ -124,7 +124,7 @@ class AgentZeroAdapter implements Adapter {
 
   #namesOf(envelope: Envelope): CallNames {
     if (this.#manifest.capabilities) return assertCallable(this.#manifest, envelope);
-    const served = { ...this.#manifest, capabilities: this.#offered() };
+    const served = { ...this.#manifest, capabilities: this.#offeredCapabilities() };
     return assertCallable(served, envelope);
   }
 }

@@ -77,7 +77,7 @@ function toReader(uri: string, headers: DocumentPlace['headers']): Manifest {
 }
 
 /** Nothing of the call itself was sent when its document could not be had. */
-export function unsent(error: unknown, signal: CallContext['signal']): FabricError {
+export function toUnsent(error: unknown, signal: CallContext['signal']): FabricError {
   const failure = FabricError.from(error);
   if (error === signal.reason) return failure;
   const { code, message, details, cause } = failure;
