@@ -178,7 +178,6 @@ export const failure = reasonTable({
     'The agent answered in a form that was not asked for',
     'answer application/json or text/event-stream, not compressed',
   ),
-  invalid_json: fault('The agent sent text that is not JSON', 'let the agent answer in JSON'),
   'invalid_json/line': fault(
     'The agent wrote a line that is not of its protocol',
     'write one JSON object per line to stdout, and logs to stderr',

@@ -62,7 +62,7 @@ export {
   LineSplitter,
   readLines,
 } from './lines.ts';
-export { readNdjson, writeNdjson } from './ndjson.ts';
+export { parseUpstreamJson, readNdjson, writeNdjson } from './ndjson.ts';
 export {
   closeToOthers,
   isDiskFull,

@@ -20,10 +20,7 @@ export const failure = reasonTable({
   },
   not_a_number: bug('A deadline must be a number of milliseconds', 'pass milliseconds'),
 
-  invalid_json: upstream(
-    'Line {line} from the upstream is not JSON',
-    'send one JSON value per line',
-  ),
+  invalid_json: upstream('The agent sent text that is not JSON', 'let the agent send JSON'),
   invalid_utf8: upstream('The upstream sent bytes that are not UTF-8', 'send UTF-8'),
   line_too_long: upstream(
     'The upstream sent a line over the size limit',

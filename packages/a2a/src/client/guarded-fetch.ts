@@ -4,14 +4,16 @@
 // it in a text.
 
 import { isUtf8 } from 'node:buffer';
-import { FabricError, isObject, statusFailure, toFields } from '@starloom/core';
+import { FabricError, isObject, statusFailure, toFields, tryParseJson } from '@starloom/core';
 import {
-  assertJsonLimits,
   type Excerpt,
   type GuardedHttp,
   type HttpAnswer,
   type HttpHead,
+  jsonExcess,
+  parseUpstreamJson,
   SseParser,
+  UPSTREAM_JSON_LIMITS,
 } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 
@@ -70,16 +72,6 @@ function send(url: URL, init: FetchInit, { http, headers }: GuardedFetchOptions)
     body: typeof body === 'string' ? body : null,
   };
   return http.send(url, request, signal ?? undefined);
-}
-
-export function parseJson(text: string): unknown {
-  assertJsonLimits(text);
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own error quotes the text, so it is not kept as the cause.
-    throw failure('invalid_json');
-  }
 }
 
 /** The whole body, checked; a status that is no success is thrown unless its body is of A2A. */
@@ -155,7 +147,7 @@ function assertUtf8(bytes: Buffer): void {
 
 /** JSON in which every entry of a list that the SDK walks is an object. */
 function assertAnswer(text: string): unknown {
-  const answer = parseJson(text);
+  const answer = parseUpstreamJson(text);
   if (!hasHole(answer)) return answer;
   throw failure('bad_answer');
 }
@@ -179,15 +171,10 @@ function hasHole(value: unknown): boolean {
 
 /** Whether the body of a failure says more than its status. */
 function holdsError(text: string): boolean {
-  try {
-    assertJsonLimits(text);
-    const { error, code, message } = toFields(JSON.parse(text));
-    // REST of 0.3 has no envelope.
-    if (typeof code === 'number' && typeof message === 'string') return true;
-    return isObject(error);
-  } catch {
-    return false;
-  }
+  if (jsonExcess(text, UPSTREAM_JSON_LIMITS)) return false;
+  const { error, code, message } = toFields(tryParseJson(text));
+  // REST of 0.3 has no envelope.
+  return isObject(error) || (typeof code === 'number' && typeof message === 'string');
 }
 
 const LEFT = new FabricError('CANCELLED', 'The answer is not read any more');

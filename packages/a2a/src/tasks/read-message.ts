@@ -12,6 +12,7 @@ import {
   type InputRequest,
   isObject,
   toFields,
+  tryParseJson,
 } from '@starloom/core';
 import { z } from 'zod';
 import { takes } from '../modes.ts';
@@ -140,19 +141,11 @@ function accept(question: Question, data: Fields | undefined, text: string): Giv
 
 /** JSON, or the value of the only text that the form has. */
 function fromText(text: string, { properties }: Fields): unknown {
-  const json = parseJson(text);
+  const json = tryParseJson(text);
   if (isObject(json)) return json;
   const names = Object.keys(toFields(properties));
   const [only] = names;
   return names.length === 1 && only !== undefined ? { [only]: text } : { text };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function parseMetadata<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {

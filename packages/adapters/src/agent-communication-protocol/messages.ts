@@ -8,6 +8,7 @@ import {
   isObject,
   readTask,
   toFields,
+  tryParseJson,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import type { Part, Run } from './protocol.ts';
@@ -91,10 +92,6 @@ function isForm({ content_type }: Part): boolean {
 function schemaIn(parts: readonly Part[]): Record<string, unknown> | undefined {
   const text = parts.find(isForm)?.content;
   if (typeof text !== 'string' || text.length > MAX_MESSAGE) return undefined;
-  try {
-    const schema: unknown = JSON.parse(text);
-    return isObject(schema) ? schema : undefined;
-  } catch {
-    return undefined;
-  }
+  const schema = tryParseJson(text);
+  return isObject(schema) ? schema : undefined;
 }

@@ -2,19 +2,20 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type EventBody, FabricError, type Log, statusFailure } from '@starloom/core';
+import { type EventBody, FabricError, type Log, statusFailure, tryParseJson } from '@starloom/core';
 import {
   type Excerpt,
   type HttpAnswer,
   type HttpHead,
   LineSplitter,
+  parseUpstreamJson,
   type SseEvent,
   SseParser,
   streamTurns,
 } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
-import { fromResult, fromSseEvent, parseJson } from './translate.ts';
+import { fromResult, fromSseEvent } from './translate.ts';
 
 export interface AnswerLimits {
   /** Of a JSON answer, and of each event of a stream. */
@@ -118,7 +119,7 @@ export async function* readAnswer<Item>(
     const { line, text } = listener;
     if (type === 'text/event-stream') return eventsOf(answer, limits, listener);
     if (JSON_TYPE.test(type) && !(text && isEmpty)) {
-      return wholeOf(answer, headers, limits, (json) => listener.json(parseJson(json)));
+      return wholeOf(answer, headers, limits, (json) => listener.json(parseUpstreamJson(json)));
     }
     if (line && NDJSON.test(type)) return linesOf(answer, limits, line, listener);
     return text && isText ? wholeOf(answer, headers, limits, text) : undefined;
@@ -221,17 +222,9 @@ async function readError(
   const text = bytes.toString('utf8');
   const retryAfter = headers['retry-after'];
   const failure = statusFailure({ status, text: excerpt(text), retryAfter });
-  const payload = parsePayload(text);
+  const payload = tryParseJson(text);
   if (!isErrorPayload(payload)) return failure;
   const { retry_after_ms } = failure.details;
   const details = { status, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
   return reportedError(payload.error, excerpt).with(details);
-}
-
-function parsePayload(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

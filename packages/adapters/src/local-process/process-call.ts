@@ -5,6 +5,7 @@ import {
   type Log,
   toFields,
   toMandateLine,
+  tryParseJson,
 } from '@starloom/core';
 import { assertJsonLimits, type Excerpt } from '@starloom/wire';
 import { failure } from '../reasons.ts';
@@ -97,11 +98,7 @@ export function isLast({ type }: AgentLine): boolean {
 
 function parseObject(text: string): unknown {
   assertJsonLimits(text);
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value;
-  } catch {
-    // The parser's own error quotes the line, so it is not kept as the cause.
-  }
+  const value = tryParseJson(text);
+  if (typeof value === 'object' && value !== null) return value;
   throw failure('invalid_json/line');
 }

@@ -8,8 +8,9 @@ import {
   exceedsDepth,
   type FabricError,
   MAX_JSON_DEPTH,
+  tryParseJson,
 } from '@starloom/core';
-import { assertJsonLimits } from '@starloom/wire';
+import { jsonExcess, UPSTREAM_JSON_LIMITS } from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
 
@@ -61,11 +62,6 @@ function withoutNulls(data: unknown): unknown {
 
 /** Parses a text as JSON; a text that is not JSON, or is too large, stays a text. */
 export function parseOrText(text: string): unknown {
-  try {
-    assertJsonLimits(text);
-    const value: unknown = JSON.parse(text);
-    return exceedsDepth(value) ? text : value;
-  } catch {
-    return text;
-  }
+  const value = jsonExcess(text, UPSTREAM_JSON_LIMITS) ? undefined : tryParseJson(text);
+  return value === undefined || exceedsDepth(value) ? text : value;
 }
