@@ -31,10 +31,10 @@ import {
   readNewSession,
   readPrompted,
 } from './message-stream.ts';
+import type { Settings } from './options.ts';
 import type { PromptTurn } from './prompt-turn.ts';
 import type { SessionHandle } from './sessions.ts';
 import { EditorSession } from './sessions.ts';
-import type { Settings } from './settings.ts';
 
 interface AgentConnectionOptions {
   readonly settings: Settings;

@@ -1,8 +1,8 @@
 // Hints of other gateways: a connection that only listens, and asks for the time. While it is down hints
 // are lost, so every listener is called once after each reconnect.
 
+import type { Clock } from '@starloom/core';
 import type { Client } from 'pg';
-import type { DatabaseClock } from './database-clock.ts';
 
 export interface NotificationsOptions {
   readonly url: string;
@@ -112,5 +112,24 @@ export class Notifications {
         },
       );
     }, ms).unref();
+  }
+}
+
+/** The time of the database, once it is known: gateways agree on leases, however their own clocks are set. */
+export class DatabaseClock implements Clock {
+  #now = Date.now();
+  #at = performance.now();
+
+  set(now: number): void {
+    this.#now = now;
+    this.#at = performance.now();
+  }
+
+  now(): number {
+    return Math.floor(this.#now + this.monotonic() - this.#at);
+  }
+
+  monotonic(): number {
+    return performance.now();
   }
 }
