@@ -8,13 +8,13 @@ import { z } from 'zod';
 import { CARD_PATH } from '../names.ts';
 import { failure } from '../reasons.ts';
 import { type CardView, parseAgentCard } from './agent-card.ts';
-import type { GuardedFetch } from './guarded-fetch.ts';
+import type { AgentFetch } from './agent-fetch.ts';
 import type { A2aOptions } from './options.ts';
 
 interface CardSource {
   readonly uri: URL;
   readonly options: A2aOptions;
-  readonly fetch: GuardedFetch;
+  readonly fetch: AgentFetch;
 }
 
 /** Throws as `Adapter.describe`; nothing of a call was sent in any case. */

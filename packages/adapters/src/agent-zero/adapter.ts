@@ -19,7 +19,7 @@ import {
   TASK_SCHEMA,
 } from '@starloom/core';
 import { HttpClient } from '../http/http-client.ts';
-import { parseTarget, type Target } from '../http/target.ts';
+import type { Target } from '../http/target.ts';
 import { failure } from '../reasons.ts';
 import { assertCallable, type CallNames } from '../upstream/call.ts';
 import { parseOptions } from '../upstream/endpoint.ts';
@@ -56,8 +56,8 @@ class AgentZeroAdapter implements Adapter {
     const { manifest } = opened;
     this.#manifest = manifest;
     this.#options = parseOptions(agentZeroOptionsSchema, manifest);
-    const place = parsePlace(manifest, this.#options);
-    this.#client = new HttpClient(manifest, place.target);
+    this.#client = new HttpClient(manifest, this.#options);
+    const place = toPlace(manifest, this.#client.target);
     const openers = this.#openers(opened, place);
     const { lane } = this.#options;
     this.#lanes = new LaneChoice(openers, lane === 'auto' ? ['mcp', 'http', 'a2a'] : [lane]);
@@ -141,8 +141,7 @@ export interface Place {
 
 const TOKEN_HEADER = 'x-api-key';
 
-function parsePlace(manifest: Manifest, options: AgentZeroOptions): Place {
-  const target = parseTarget(manifest, options);
+function toPlace(manifest: Manifest, target: Target): Place {
   if (/\/t-[^/]+/.test(target.path)) {
     throw failure('token_in_uri', { agent_id: manifest.agent_id });
   }

@@ -17,7 +17,7 @@ import {
 } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 
-interface GuardedFetchOptions {
+interface AgentFetchOptions {
   readonly http: GuardedHttp;
   readonly origins: ReadonlySet<string>;
   /** Of every request; names in lower case. */
@@ -35,13 +35,13 @@ interface FetchInit {
   readonly signal?: AbortSignal | null;
 }
 
-export type GuardedFetch = (input: string | URL, init?: FetchInit) => Promise<Response>;
+export type AgentFetch = (input: string | URL, init?: FetchInit) => Promise<Response>;
 
 const ERROR_BYTES = 65_536;
 /** Failures that the status identifies, whatever the body says. */
 const TOLD_BY_STATUS: ReadonlySet<number> = new Set([401, 403, 407, 408, 429]);
 
-export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+export function createAgentFetch(options: AgentFetchOptions): AgentFetch {
   return async (input, init = {}) => {
     const url = new URL(input);
     if (!options.origins.has(url.origin))
@@ -61,7 +61,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   };
 }
 
-function send(url: URL, init: FetchInit, { http, headers }: GuardedFetchOptions): HttpAnswer {
+function send(url: URL, init: FetchInit, { http, headers }: AgentFetchOptions): HttpAnswer {
   const { method, body, signal } = init;
   const given = Object.entries(toFields(init.headers)).map(([name, value]) => {
     return [name.toLowerCase(), String(value)] as const;
@@ -78,7 +78,7 @@ function send(url: URL, init: FetchInit, { http, headers }: GuardedFetchOptions)
 async function readText(
   answer: HttpAnswer,
   { status, headers }: HttpHead,
-  { maxResultBytes, excerpt }: GuardedFetchOptions,
+  { maxResultBytes, excerpt }: AgentFetchOptions,
 ): Promise<string> {
   const isError = status >= 300;
   const limit = isError ? ERROR_BYTES : maxResultBytes;
@@ -101,7 +101,7 @@ async function readText(
 /** The events of a stream, each checked before the SDK sees it. */
 async function* events(
   answer: HttpAnswer,
-  { maxResultBytes, maxStreamBytes }: GuardedFetchOptions,
+  { maxResultBytes, maxStreamBytes }: AgentFetchOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parser = new SseParser({ maxEventBytes: maxResultBytes });
   let bytes = 0;
