@@ -3,7 +3,6 @@
 // JSON within limits. What the status alone says becomes a failure of ours here, since the SDK keeps
 // it in a text.
 
-import { isUtf8 } from 'node:buffer';
 import { FabricError, isObject, statusFailure, toFields, tryParseJson } from '@starloom/core';
 import {
   type Excerpt,
@@ -80,17 +79,12 @@ async function readText(
   { status, headers }: HttpHead,
   { maxResultBytes, excerpt }: AgentFetchOptions,
 ): Promise<string> {
-  const isError = status >= 300;
-  const limit = isError ? ERROR_BYTES : maxResultBytes;
-  if (!isError && Number(headers['content-length']) > limit)
-    throw failure('result_too_large', { limit });
-  const { bytes, isWhole } = await answer.read(limit);
-  if (!isError) {
-    if (!isWhole) throw failure('result_too_large', { limit });
-    assertUtf8(bytes);
-    if (status !== 204) assertAnswer(bytes.toString('utf8'));
-    return bytes.toString('utf8');
+  if (status < 300) {
+    const text = await answer.text(maxResultBytes);
+    if (status !== 204) assertAnswer(text);
+    return text;
   }
+  const { bytes } = await answer.read(ERROR_BYTES);
   const text = bytes.toString('utf8');
   const retryAfter = headers['retry-after'];
   const refused = statusFailure({ status, text: excerpt(text), retryAfter });
@@ -104,11 +98,8 @@ async function* events(
   { maxResultBytes, maxStreamBytes }: AgentFetchOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parser = new SseParser({ maxEventBytes: maxResultBytes });
-  let bytes = 0;
   try {
-    for await (const chunk of answer.body()) {
-      bytes += chunk.length;
-      if (bytes > maxStreamBytes) throw failure('stream_too_large', { limit: maxStreamBytes });
+    for await (const chunk of answer.body(maxStreamBytes)) {
       for (const { event, data } of parser.push(chunk)) {
         const type = isBareError(assertAnswer(data)) ? 'error' : event.replace(/\s/g, '');
         const lines = data.split('\n').map((line) => `data: ${line}\n`);
@@ -139,10 +130,6 @@ function toResponse({ status, headers }: HttpHead, body: string | ReadableStream
 
 function isStream({ headers }: HttpHead): boolean {
   return (headers['content-type'] ?? '').toLowerCase().startsWith('text/event-stream');
-}
-
-function assertUtf8(bytes: Buffer): void {
-  if (!isUtf8(bytes)) throw failure('invalid_utf8');
 }
 
 /** JSON in which every entry of a list that the SDK walks is an object. */

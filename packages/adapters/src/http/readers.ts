@@ -1,6 +1,5 @@
 // Answers over HTTP as the items that a protocol makes of them, within limits.
 
-import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type EventBody, FabricError, type Log, statusFailure, tryParseJson } from '@starloom/core';
 import {
@@ -119,10 +118,10 @@ export async function* readAnswer<Item>(
     const { line, text } = listener;
     if (type === 'text/event-stream') return eventsOf(answer, limits, listener);
     if (JSON_TYPE.test(type) && !(text && isEmpty)) {
-      return wholeOf(answer, headers, limits, (json) => listener.json(parseUpstreamJson(json)));
+      return wholeOf(answer, limits, (json) => listener.json(parseUpstreamJson(json)));
     }
     if (line && NDJSON.test(type)) return linesOf(answer, limits, line, listener);
-    return text && isText ? wholeOf(answer, headers, limits, text) : undefined;
+    return text && isText ? wholeOf(answer, limits, text) : undefined;
   };
   const found = encoding === 'identity' ? items() : undefined;
   if (!found) {
@@ -155,7 +154,7 @@ async function* eventsOf<Item>(
   listener: AnswerListener<Item>,
 ): AsyncGenerator<readonly Item[], void, undefined> {
   const events = new SseParser({ maxEventBytes: limits.maxResultBytes });
-  for await (const chunk of chunksOf(answer, limits)) {
+  for await (const chunk of answer.body(limits.maxStreamBytes)) {
     for (const event of events.push(chunk)) yield listener.event(event);
   }
   yield listener.onEnd();
@@ -168,21 +167,11 @@ async function* linesOf<Item>(
   { onEnd }: AnswerListener<Item>,
 ): AsyncGenerator<readonly Item[], void, undefined> {
   const lines = new LineSplitter({ unit: 'line', limit: limits.maxResultBytes });
-  for await (const chunk of chunksOf(answer, limits)) {
+  for await (const chunk of answer.body(limits.maxStreamBytes)) {
     for (const text of documentsIn(lines.push(chunk))) yield take(text);
   }
   for (const text of documentsIn(lines.end())) yield take(text);
   yield onEnd();
-}
-
-/** The chunks of a stream, which is bounded as a whole. */
-async function* chunksOf(answer: HttpAnswer, { maxStreamBytes: limit }: AnswerLimits) {
-  let bytes = 0;
-  for await (const chunk of answer.body()) {
-    bytes += chunk.length;
-    if (bytes > limit) throw failure('stream_too_large', { limit });
-    yield chunk;
-  }
 }
 
 /** What begins a text of `application/json-seq`, and a file of some editors. */
@@ -199,15 +188,10 @@ function* documentsIn(lines: Iterable<string>): Generator<string, void, undefine
 /** An answer that is one text, all of it in memory before it is looked at. */
 async function* wholeOf<Item>(
   answer: HttpAnswer,
-  headers: IncomingHttpHeaders,
-  { maxResultBytes: limit }: AnswerLimits,
+  { maxResultBytes }: AnswerLimits,
   take: (text: string) => readonly Item[],
 ): AsyncGenerator<readonly Item[], void, undefined> {
-  if (Number(headers['content-length']) > limit) throw failure('result_too_large', { limit });
-  const { bytes, isWhole } = await answer.read(limit);
-  if (!isWhole) throw failure('result_too_large', { limit });
-  if (!isUtf8(bytes)) throw failure('invalid_utf8');
-  yield take(bytes.toString('utf8'));
+  yield take(await answer.text(maxResultBytes));
 }
 
 const MAX_READ = 16_384;
