@@ -1,4 +1,4 @@
-/** Whether one of the modes has a place for a media type; any text is as good as plain text. */
+/** Whether one of the modes accepts a media type; every text counts as plain text. */
 export function takes(modes: readonly string[], mediaType: string): boolean {
   const [type = ''] = mediaType.split(';', 1);
   const asked = type.trim().toLowerCase();

@@ -1,7 +1,12 @@
 // The objects of A2A in the form that the SDK keeps them in, with every field filled in.
 
 import { type Artifact, type Message, type Part, Role } from '@a2a-js/sdk';
-import type { ArtifactData, CallResult, Artifact as FoldedArtifact } from '@starloom/core';
+import {
+  type ArtifactData,
+  type CallResult,
+  type Artifact as FoldedArtifact,
+  tryParseJson,
+} from '@starloom/core';
 import { ANSWER, META_CITATIONS } from './names.ts';
 
 type Metadata = Record<string, unknown>;
@@ -65,7 +70,7 @@ type Block = Readonly<Record<string, unknown>>;
 /** One piece, or all of it. JSON that is whole is a data part. */
 export function fromArtifact(artifact: ArtifactData | FoldedArtifact): Artifact {
   const { id, name = '', media_type, text, data } = artifact;
-  const json = isJson(media_type) ? parseJson(text ?? decodeText(data)) : undefined;
+  const json = isJson(media_type) ? tryParseJson(text ?? decodeText(data)) : undefined;
   const part = json === undefined ? filePart(artifact, media_type, name) : dataPart(json);
   return toArtifact(id, name, [part]);
 }
@@ -115,13 +120,4 @@ function isJson(mediaType: string): boolean {
 
 function decodeText(data: string | undefined): string {
   return data === undefined ? '' : Buffer.from(data, 'base64').toString('utf8');
-}
-
-/** `undefined` for a piece that is not whole. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -57,8 +57,6 @@ export const failure = reasonTable({
     ...fault('The agent has no agent card at this address', CHECK_CARD_URI),
     details: UNSENT,
   },
-  invalid_json: fault('The agent sent text that is not JSON', 'let the agent answer in JSON'),
-  invalid_utf8: fault('The agent sent bytes that are not UTF-8', 'let the agent answer in UTF-8'),
   no_final: fault('The agent ended its answer without an end', SEE_AGENT_LOG),
   not_cancelable: fault('The agent does not cancel the task', SEE_UPSTREAM),
   result_too_large: fault(

@@ -178,12 +178,10 @@ export const failure = reasonTable({
     'The agent answered in a form that was not asked for',
     'answer application/json or text/event-stream, not compressed',
   ),
-  invalid_json: fault('The agent sent text that is not JSON', 'let the agent answer in JSON'),
   'invalid_json/line': fault(
     'The agent wrote a line that is not of its protocol',
     'write one JSON object per line to stdout, and logs to stderr',
   ),
-  invalid_utf8: fault('The agent sent bytes that are not UTF-8', 'let the agent answer in UTF-8'),
   no_final: fault('The agent ended its answer without an end', SEE_AGENT_LOG),
   'no_final/offline': offline('The process of the agent ended', SEE_STDERR),
   no_span_id: fault(
@@ -207,17 +205,9 @@ export const failure = reasonTable({
     'The agent answered with a redirect, and redirects are not followed',
     'set endpoint.uri to where the agent really is',
   ),
-  result_too_large: fault(
-    'The agent sent an answer over the size limit',
-    'answer with less, or raise max_result_bytes',
-  ),
   server_error: fault(
     'The server of the agent reported an error',
     'see details.upstream and the log of the agent',
-  ),
-  stream_too_large: fault(
-    'The agent streamed more than it may',
-    'answer with less, or raise max_stream_bytes',
   ),
   too_many_questions: fault('The agent asks again and again', SEE_AGENT_LOG),
   too_many_requests: fault('The agent asked too much at once', SEE_AGENT_LOG),

@@ -44,7 +44,7 @@ describe('an editor agent that breaks its protocol', () => {
     expect(error?.details).not.toHaveProperty('sent');
   });
 
-  it('is ended when it asks for ever, and the caller learns it with the first answer', async () => {
+  it('is ended when it asks without end, and its call fails after the open question', async () => {
     const { adapter, world } = open('flood of requests');
     const ask: CallContext['ask'] = async (requests) => {
       await expect.poll(() => world.running(), eventually).toEqual([]);

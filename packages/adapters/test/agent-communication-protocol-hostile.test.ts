@@ -70,7 +70,7 @@ describe('a stream of a run', () => {
     expect(answered.cancels).toBe(0);
   });
 
-  it('is cut when it goes on for ever after its end', async () => {
+  it('is cut off when it keeps sending after its end', async () => {
     const { adapter } = await streams([completed()], (response) => {
       const write = (error?: Error | null) => {
         if (!error && !response.destroyed) response.write(`data: ${'x'.repeat(50_000)}\n\n`, write);

@@ -402,7 +402,7 @@ describe('an agent that does not end', () => {
     await expect.poll(() => connections.open.size, eventually).toBe(0);
   });
 
-  it('is left at the signal when it streams for ever', async () => {
+  it('is left at the signal when its stream has no end in sight', async () => {
     const { adapter, connections } = await serveHttp((_request, response) => {
       flood(stream(response), TOKEN);
     });
@@ -452,7 +452,7 @@ describe('an agent that does not end', () => {
     expect(rest).toHaveLength(5_000);
   });
 
-  it('is told when it is called no more, and its calls end', async () => {
+  it('sees its connections close with the adapter, and its calls end', async () => {
     const reached = Promise.withResolvers<void>();
     const { adapter, connections } = await serveHttp(() => reached.resolve());
     const outcome = runCall(adapter, 'hang');
@@ -499,7 +499,7 @@ describe('an agent that cannot be reached', () => {
     });
   });
 
-  it('was sent nothing when nobody vouches for its certificate', async () => {
+  it('was sent nothing when no known authority signed its certificate', async () => {
     let asked = false;
     const server = createTlsServer(selfSigned, () => {
       asked = true;

@@ -38,8 +38,8 @@ function open(endpoint: ManifestInput['endpoint']): Promise<Adapter> {
   return openAdapter({ manifest, log: silentLog }, { baseFolder: tmpdir() });
 }
 
-describe('[G13] a mandate reaches the agent', () => {
-  it('as X-Agent-Mandate of an HTTP agent, and only where there is one', async () => {
+describe('[G13] a mandate', () => {
+  it('reaches an HTTP agent as X-Agent-Mandate, and only where there is one', async () => {
     const seen: (string | string[] | undefined)[] = [];
     const server = createServer((request: IncomingMessage, response) => {
       seen.push(request.headers['x-agent-mandate']);
@@ -56,7 +56,7 @@ describe('[G13] a mandate reaches the agent', () => {
     server.close();
   });
 
-  it('as _meta and header of an MCP agent', () => {
+  it('reaches an MCP agent as _meta and header', () => {
     const params = toToolCall({}, envelope, { mandate: MANDATE });
     expect(params._meta).toMatchObject({ 'io.starloom/mandate': MANDATE });
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params } as const;
@@ -65,7 +65,7 @@ describe('[G13] a mandate reaches the agent', () => {
     expect(JSON.stringify(toToolCall({}, envelope, {}))).not.toContain('mandate');
   });
 
-  it('as a field beside the envelope on the line of a process', async () => {
+  it('reaches a process as a field beside the envelope on its line', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'starloom-line-'));
     const program = join(folder, 'agent.cjs');
     await writeFile(

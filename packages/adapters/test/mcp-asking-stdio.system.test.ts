@@ -83,7 +83,7 @@ function envelopeOf(name: string, task: string) {
 }
 
 describe('an older agent in a child process that asks', () => {
-  it('is told that it can ask people and models', async () => {
+  it('learns at the handshake that it can ask people and models', async () => {
     const { adapter } = await openAgent();
     const { answer } = await callAs(adapter, 'ada', 'declared');
     expect(JSON.parse(answer ?? '')).toMatchObject({ elicitation: {}, sampling: {} });

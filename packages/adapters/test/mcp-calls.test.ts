@@ -171,7 +171,7 @@ describe('a call of an mcp agent over http', () => {
     });
   });
 
-  it('holds the agent back while nobody reads', async () => {
+  it('holds the agent back while the caller does not read', async () => {
     let written = 0;
     const filler = 'x'.repeat(60_000);
     const fake = await serve({
@@ -274,7 +274,7 @@ describe('a call of an mcp agent over http', () => {
 });
 
 describe('a session with an older mcp agent over http', () => {
-  it('is begun anew when the agent has forgotten it, and the calls are sent again', async () => {
+  it('is opened again when the agent has forgotten it, and the calls are sent again', async () => {
     const server = await serveSessions(contractServer(new ContractAgent()));
     onTestFinished(() => server.close());
     const adapter = await openMcpHttp(server.uri);
@@ -288,7 +288,7 @@ describe('a session with an older mcp agent over http', () => {
     expect(probes).toHaveLength(handshakes);
   });
 
-  it('is begun anew after the agent restarted', async () => {
+  it('is opened again after the agent restarted', async () => {
     const agent = new ContractAgent();
     const first = await serveSessions(contractServer(agent));
     const adapter = await openMcpHttp(first.uri);

@@ -43,7 +43,7 @@ describe('the reference server "everything" as an agent', () => {
     expect((await call('echo', 'hello there')).result?.answer).toContain('hello there');
   });
 
-  it('adds', async () => {
+  it('adds two numbers', async () => {
     expect((await call('get-sum', '', { a: 2, b: 3 })).result?.answer).toContain('5');
   });
 

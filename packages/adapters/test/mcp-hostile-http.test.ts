@@ -243,7 +243,7 @@ describe('an mcp agent over http that misbehaves', () => {
     },
   );
 
-  it('is offline while nobody listens, and back when somebody does', async () => {
+  it('is offline while its port is closed, and online when it is open again', async () => {
     const first = await serve({});
     const adapter = await openMcpHttp(first.uri);
     expect((await runCall(adapter, 'one')).result?.answer).toBe('one');

@@ -106,7 +106,7 @@ describe('an mcp agent in a child process that misbehaves', () => {
     expect(details.upstream).toEqual({ exit_code: 0, stdout: 'usage: serve [--port N]' });
   });
 
-  it('is believed once when it answers twice, and not when it answers what nobody asked', async () => {
+  it('is believed once when it answers twice, and not when it answers a request that was never made', async () => {
     const { adapter } = await openAgent(`
       if (method !== 'tools/call') return false;
       text(id + 1000, 'crossed');
@@ -185,7 +185,7 @@ describe('an mcp agent in a child process that misbehaves', () => {
     await expect.poll(() => isRunning(first)).toBe(false);
   });
 
-  it('harms no other call when it hangs on one, and is told that nobody waits', async () => {
+  it('harms no other call when it hangs on one, and receives the cancellation of that one', async () => {
     const { adapter } = await openAgent(`
       if (task === 'hang') return;
       if (method === 'notifications/cancelled') globalThis.cancelled = params.requestId;
@@ -199,7 +199,7 @@ describe('an mcp agent in a child process that misbehaves', () => {
     expect(Number((await runCall(adapter, 'cancelled?')).result?.answer)).toBeGreaterThan(0);
   });
 
-  it('is held back while nobody reads, and nothing it said is lost', async () => {
+  it('is held back while the caller does not read, and nothing it wrote is lost', async () => {
     const { adapter, launcher } = await openAgent(`
       if (method !== 'tools/call') return false;
       let progress = 0;

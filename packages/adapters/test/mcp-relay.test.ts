@@ -145,7 +145,7 @@ describe('the relay of an mcp agent', () => {
 });
 
 describe('a changed list of an mcp agent', () => {
-  it('is told by an agent of the current revision, and read again', async () => {
+  it('is reported by an agent of the current revision, and read again', async () => {
     let notify = () => {};
     const tools = ['work'];
     const server = await serveModern(changingServer(tools), {
@@ -163,7 +163,7 @@ describe('a changed list of an mcp agent', () => {
     await expect.poll(() => changes.after(notify)).toBeGreaterThan(0);
   });
 
-  it('is told by an older agent on the stream of its session', async () => {
+  it('is reported by an older agent on the stream of its session', async () => {
     const tools = ['work'];
     const servers: Server[] = [];
     const factory = changingServer(tools, servers);
@@ -176,7 +176,7 @@ describe('a changed list of an mcp agent', () => {
     await expect.poll(() => changes.after(tell)).toBeGreaterThan(0);
   });
 
-  it.each(['modern', 'legacy'] as const)('is told by a %s child process', async (era) => {
+  it.each(['modern', 'legacy'] as const)('is reported by a %s child process', async (era) => {
     const servers: Server[] = [];
     const child = await serveChild(changingServer(['work'], servers), era);
     onTestFinished(() => child.close());

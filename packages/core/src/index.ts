@@ -115,7 +115,14 @@ export {
   type StoredJob,
   type UpstreamHandle,
 } from './job.ts';
-export { type Fields, isObject, type Json, type JsonObject, toFields } from './json.ts';
+export {
+  type Fields,
+  isObject,
+  type Json,
+  type JsonObject,
+  toFields,
+  tryParseJson,
+} from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {

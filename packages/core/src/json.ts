@@ -15,6 +15,15 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The value of a JSON text; `undefined` when the text is not JSON. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The fields of an object; of anything else none. */
 export function toFields(value: unknown): Readonly<Fields> {
   return isObject(value) ? value : {};

@@ -10,7 +10,7 @@ import {
   SUBSCRIPTION_ID_META_KEY,
   type Transport,
 } from '@modelcontextprotocol/client';
-import { type ErrorDetails, FabricError, isObject, type Log } from '@starloom/core';
+import { type ErrorDetails, FabricError, type Log, toFields, tryParseJson } from '@starloom/core';
 import {
   childEnvironment,
   type Excerpt,
@@ -304,12 +304,7 @@ export class StdioClientTransport implements AgentTransport {
 /** The call that a malformed answer is for, as far as it says. */
 function idIn(line: string): unknown {
   if (jsonExcess(line, UPSTREAM_JSON_LIMITS)) return outerIdIn(line);
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) ? value.id : undefined;
-  } catch {
-    return undefined;
-  }
+  return toFields(tryParseJson(line)).id;
 }
 
 /** The same without parsing: where programs write it, first or last in the message. */

@@ -2,6 +2,7 @@
 // the reader does not pull, chunks wait here; when they are many, nothing more is read from the socket.
 // (To pause undici makes it copy all that it has read but not handed over, each time.)
 
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { connectionFailure, FabricError } from '@starloom/core';
 import type { Dispatcher } from 'undici';
@@ -69,11 +70,14 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     if (this.#controller?.paused) this.#controller.resume();
   }
 
-  async *body(): AsyncGenerator<Buffer, void, undefined> {
-    while (true) {
+  /** The chunks of the body; UPSTREAM_ERROR when they are more than `limit` bytes in total. */
+  async *body(limit = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer, void, undefined> {
+    for (let bytes = 0; ; ) {
       const chunk = this.#chunks.shift();
       if (chunk !== undefined) {
         this.#heldBytes -= chunk.length;
+        bytes += chunk.length;
+        if (bytes > limit) throw failure('stream_too_large', { limit });
         if (this.#heldBytes < HELD_BYTES && this.#controller?.paused) this.#controller.resume();
         yield chunk;
         continue;
@@ -95,6 +99,16 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
       return { bytes: body.toBuffer(), isWhole: false };
     }
     return { bytes: body.toBuffer(), isWhole: true };
+  }
+
+  /** The whole body as text; UPSTREAM_ERROR when it is larger than `limit` bytes or not UTF-8. */
+  async text(limit: number): Promise<string> {
+    const { headers } = await this.head;
+    const isTooLarge = Number(headers['content-length']) > limit;
+    const { bytes, isWhole } = isTooLarge ? NOTHING : await this.read(limit);
+    if (!isWhole) throw failure('result_too_large', { limit });
+    if (!isUtf8(bytes)) throw failure('invalid_utf8');
+    return bytes.toString('utf8');
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -164,5 +178,7 @@ export class BoundedBody {
     return first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
   }
 }
+
+const NOTHING: ReadBody = { bytes: Buffer.alloc(0), isWhole: false };
 
 const LEFT = failure('not_read');

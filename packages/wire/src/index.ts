@@ -18,7 +18,6 @@ export {
   WheelTimer,
 } from './deadline.ts';
 export { type DiskRoom, diskFull, diskRoom, logPages } from './disk-room.ts';
-export { drained } from './drained.ts';
 export {
   agentsAround,
   childEnvironment,
@@ -64,7 +63,7 @@ export {
   LineSplitter,
   readLines,
 } from './lines.ts';
-export { readNdjson, writeNdjson } from './ndjson.ts';
+export { parseUpstreamJson, readNdjson, writeNdjson } from './ndjson.ts';
 export {
   closeToOthers,
   isDiskFull,
@@ -106,3 +105,4 @@ export {
   teeLog,
 } from './telemetry/telemetry.ts';
 export { ThreadedFile } from './threaded-file.ts';
+export { whenDrained } from './when-drained.ts';

@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream';
-import { FabricError } from '@starloom/core';
-import { drained, isOpen } from './drained.ts';
+import { type ErrorDetails, FabricError, tryParseJson } from '@starloom/core';
 import { assertJsonLimits } from './json-limits.ts';
 import { type ReadLinesOptions, readLines } from './lines.ts';
 import { failure } from './reasons.ts';
+import { isOpen, whenDrained } from './when-drained.ts';
 
 /**
  * One JSON value per line of `source`; blank lines are skipped. Fails as `readLines` does, and with
@@ -17,7 +17,7 @@ export async function* readNdjson(
   for await (const line of readLines(source, options)) {
     number += 1;
     const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
-    if (text.trim() !== '') yield parseLine(text, number);
+    if (text.trim() !== '') yield parseUpstreamJson(text, { line: number });
   }
 }
 
@@ -39,17 +39,15 @@ export async function writeNdjson(
   if (options.signal?.aborted) throw FabricError.from(options.signal.reason);
   if (!isOpen(writable)) throw closedError(writable.errored);
   if (writable.write(line)) return;
-  await drained(writable, { signal: options.signal, whenClosed: closedError });
+  await whenDrained(writable, { signal: options.signal, whenClosed: closedError });
 }
 
-function parseLine(line: string, number: number): unknown {
-  assertJsonLimits(line);
-  try {
-    return JSON.parse(line);
-  } catch {
-    // The parser's own error quotes the line, so it is not kept as the cause.
-    throw failure('invalid_json', { line: number });
-  }
+/** UPSTREAM_ERROR for a text that is not JSON, or costs too much to parse. What it said stays out of the error. */
+export function parseUpstreamJson(text: string, details: ErrorDetails = {}): unknown {
+  assertJsonLimits(text);
+  const value = tryParseJson(text);
+  if (value === undefined) throw failure('invalid_json', details);
+  return value;
 }
 
 function toLine(value: unknown): string {

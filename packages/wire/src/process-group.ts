@@ -46,7 +46,7 @@ export class ProcessGroup {
     }
   }
 
-  /** Zombies do not count: under an init that does not reap they would stay for ever. */
+  /** Zombies do not count: under an init that does not reap them they stay. */
   async #isEmpty(): Promise<boolean> {
     if (!this.signal(0)) return true;
     if (!HAS_PROC) return false;

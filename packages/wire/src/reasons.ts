@@ -20,11 +20,16 @@ export const failure = reasonTable({
   },
   not_a_number: bug('A deadline must be a number of milliseconds', 'pass milliseconds'),
 
-  invalid_json: upstream(
-    'Line {line} from the upstream is not JSON',
-    'send one JSON value per line',
+  invalid_json: upstream('The agent sent text that is not JSON', 'let the agent send JSON'),
+  invalid_utf8: upstream('The agent sent bytes that are not UTF-8', 'let the agent send UTF-8'),
+  result_too_large: upstream(
+    'The agent sent an answer over the size limit',
+    'answer with less, or raise max_result_bytes',
   ),
-  invalid_utf8: upstream('The upstream sent bytes that are not UTF-8', 'send UTF-8'),
+  stream_too_large: upstream(
+    'The agent streamed more than it may',
+    'answer with less, or raise max_stream_bytes',
+  ),
   line_too_long: upstream(
     'The upstream sent a line over the size limit',
     'send less at once, or raise the limit',

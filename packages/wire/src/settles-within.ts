@@ -1,4 +1,4 @@
-/** Whether `work` settles within `ms`; how it settles is not asked. */
+/** Whether `work` resolves or rejects within `ms`. */
 export async function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<false>((resolve) => {
@@ -16,7 +16,7 @@ export async function settlesWithin(work: Promise<unknown>, ms: number): Promise
 }
 
 /**
- * Keeps the process while something is waited for: a silent peer holds no handle, nor do deadlines.
+ * Keeps the process alive during a wait: neither a silent peer nor a deadline does.
  */
 export function holdProcess(): Disposable {
   const timer = setInterval(() => {}, LONG_MS);

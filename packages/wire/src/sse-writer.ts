@@ -11,8 +11,8 @@ import {
   timerWheelOf,
   type WheelTimer,
 } from './deadline.ts';
-import { drained, isOpen } from './drained.ts';
 import { failure } from './reasons.ts';
+import { isOpen, whenDrained } from './when-drained.ts';
 
 /** What the response says before the first event. */
 export const SSE_HEADERS = {
@@ -116,7 +116,7 @@ export class SseWriter implements AsyncDisposable {
       reason: () => this.#overloaded('reader_stalled'),
       clock: this.#clock,
     });
-    await drained(this.#response, {
+    await whenDrained(this.#response, {
       signal: patience.signal,
       whenClosed: (cause) => this.#closedError(cause),
     });

@@ -42,7 +42,7 @@ describe('a watched file', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('is told of by the events of its folder', async () => {
+  it('is reported by the events of its folder', async () => {
     await watchFile({ settleMs: 10, pollMs: NEVER });
     await writeFile(path, 'another');
     await untilChanges(1);
@@ -52,7 +52,7 @@ describe('a watched file', () => {
     await untilChanges(3);
   });
 
-  it('is told of once when it was written in many steps', async () => {
+  it('is reported once when it was written in many steps', async () => {
     await watchFile({ settleMs: 500 });
     for (let step = 0; step < 20; step += 1) await appendFile(path, `step ${step}\n`);
     await untilChanges(1);

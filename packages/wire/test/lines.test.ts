@@ -103,7 +103,7 @@ describe('readLines', () => {
     },
   );
 
-  it('skips bad lines in turn and goes on where somebody wants to hear of them, however they are cut', async () => {
+  it('reports bad lines in turn and goes on where the caller asks for it, however they are cut', async () => {
     const text = Buffer.concat([
       utf8('one\nfar too long\ntwo\n'),
       Uint8Array.of(0xff, 0x0a),

@@ -60,7 +60,7 @@ describe('talking to a process', () => {
     expect(await first).toMatchObject({ done: true });
   });
 
-  it('holds back a writer while nobody reads', async () => {
+  it('holds back a writer while its output is not read', async () => {
     const child = await start(hostile.hangs);
     let settled = false;
     const writing = failureOf(child.write('x'.repeat(8 * MEBIBYTE))).finally(() => {
@@ -153,7 +153,7 @@ describe('ending a process', () => {
     );
   });
 
-  it('says how a process died that nobody stopped', async () => {
+  it('reports how a process died that was not stopped', async () => {
     const child = await start(hostile.diesAtOnce);
     expect(await child.exited).toEqual({ code: 3, signal: null });
     expect(await child.stop()).toEqual({ code: 3, signal: null });
@@ -235,7 +235,7 @@ describe('ending a process', () => {
 });
 
 describe('a process without measure', () => {
-  it('waits when nobody reads its output, and costs no memory', async () => {
+  it('waits while its output is not read, and costs no memory', async () => {
     const before = process.memoryUsage().rss;
     const child = await start(hostile.floodsStdout);
     await expect.poll(() => child.stdout.readableLength).toBeGreaterThan(0);

@@ -45,7 +45,7 @@ describe.concurrent('when the owner of processes dies', () => {
     await expect.poll(owner.survivors, SOON).toEqual([]);
   });
 
-  it('whoever manages the owner ends its family, and lets its guardian do the rest', async ({
+  it('a supervisor that ends the owner and its children leaves the rest to the guardian', async ({
     expect,
   }) => {
     await using owner = await spawnProcess({

@@ -127,7 +127,7 @@ describe('readSse', () => {
     expect(source.taken).toBeLessThan(20);
   });
 
-  it('counts each event anew', async () => {
+  it('counts the size of each event from zero', async () => {
     const text = 'data: 0123456789\n\n'.repeat(1_000);
     expect(await collect(events([utf8(text)], 16))).toHaveLength(1_000);
   });

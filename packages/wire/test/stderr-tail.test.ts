@@ -19,7 +19,7 @@ describe('StderrTail', () => {
     expect(tailOf(6, ['€€€'])).toBe('€€');
   });
 
-  it('keeps nothing when told so', () => {
+  it('keeps nothing when its limit is zero', () => {
     expect(tailOf(0, ['abc'])).toBe('');
   });
 });

@@ -4,10 +4,10 @@
 import { type FabricError, orAborted } from '@starloom/core';
 import { type AddressGuard, type Excerpt, GuardedHttp } from '@starloom/wire';
 import { failure } from '../reasons.ts';
+import { type AgentFetch, createAgentFetch } from './agent-fetch.ts';
 import { chooseInterface, createCardGuard, trustedOrigins } from './choose-interface.ts';
 import { A2aConnection } from './connection.ts';
 import { fetchCard } from './fetch-card.ts';
-import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import type { A2aOptions } from './options.ts';
 
 /** Where an agent is, and how it is called. */
@@ -35,7 +35,7 @@ export class AgentLink {
   readonly #origins: ReadonlySet<string>;
   readonly #guard: AddressGuard;
   readonly #http: GuardedHttp;
-  readonly #fetch: GuardedFetch;
+  readonly #fetch: AgentFetch;
   readonly #closed = new AbortController();
   readonly #leases = new Map<A2aConnection, number>();
   #current: A2aConnection | undefined;
@@ -49,7 +49,7 @@ export class AgentLink {
     this.#origins = trustedOrigins(uri, options);
     this.#guard = createCardGuard(uri, this.#origins, options);
     this.#http = new GuardedHttp({ guard: this.#guard, connect: tls });
-    this.#fetch = createGuardedFetch({
+    this.#fetch = createAgentFetch({
       http: this.#http,
       origins: this.#origins,
       headers: this.headers,

@@ -86,8 +86,8 @@ function elsewhere(spoken: readonly CardInterface[]): FabricError {
 }
 
 /**
- * Which places a manifest trusts. What its card says beyond that is judged by the address guard.
- * The origins that a manifest trusts, each as `scheme://host:port`.
+ * The origins that a manifest trusts, each as `scheme://host:port`. The address guard judges what its card
+ * names beyond that.
  */
 export function trustedOrigins(uri: URL, { origins, url }: A2aOptions): ReadonlySet<string> {
   const given = url === undefined ? [] : [toOrigin(new URL(url))];

@@ -17,14 +17,14 @@ import { FabricError, type InboundWebhook } from '@starloom/core';
 import type { AddressGuard } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import type { CardView } from './agent-card.ts';
+import type { AgentFetch } from './agent-fetch.ts';
 import type { ChosenInterface } from './choose-interface.ts';
-import type { GuardedFetch } from './guarded-fetch.ts';
 import { BINDINGS } from './options.ts';
 
 interface A2aConnectionOptions {
   readonly card: CardView;
   readonly chosen: ChosenInterface;
-  readonly fetch: GuardedFetch;
+  readonly fetch: AgentFetch;
   readonly guard: AddressGuard;
   /** Of the manifest; over HTTP `fetch` adds them. */
   readonly headers: Readonly<Record<string, string>>;

@@ -128,7 +128,7 @@ function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
 
-/** The agent lets no one join this task, because it is over or for another reason. */
+/** The agent refused to let us join the task, because it is over or for another reason. */
 export function isAnsweredWithError({ code, details }: FabricError): boolean {
   if (code === 'CAPABILITY_NOT_FOUND' || code === 'BAD_INPUT') return true;
   const reasons: readonly unknown[] = ['rpc_error', TOOL_ERROR];
@@ -142,7 +142,7 @@ const UNREADABLE: ReadonlySet<unknown> = new Set([
   'method_not_found',
 ]);
 
-/** Not the connection, nor the agent's own word: its streams cannot be read. */
+/** The streams of the agent cannot be read; neither the connection nor the task failed. */
 export function isBrokenStream({ code, details }: FabricError): boolean {
   const isAgents = code === 'UPSTREAM_ERROR' || code === 'CAPABILITY_NOT_FOUND';
   return isAgents && UNREADABLE.has(details.reason);

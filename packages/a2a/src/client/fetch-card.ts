@@ -1,20 +1,20 @@
 // Finds the card of an agent. Its `uri` may be the card itself or the address of the agent.
 
 import { AgentCard, canonicalizeAgentCard } from '@a2a-js/sdk';
-import { FabricError, TOOL_ERROR, toFields } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import { FabricError, TOOL_ERROR, toFields, tryParseJson } from '@starloom/core';
+import { deadlineSignal, parseUpstreamJson } from '@starloom/wire';
 import { type FlattenedJWS, flattenedVerify, type JWK } from 'jose';
 import { z } from 'zod';
 import { CARD_PATH } from '../names.ts';
 import { failure } from '../reasons.ts';
 import { type CardView, parseAgentCard } from './agent-card.ts';
-import { type GuardedFetch, parseJson } from './guarded-fetch.ts';
+import type { AgentFetch } from './agent-fetch.ts';
 import type { A2aOptions } from './options.ts';
 
 interface CardSource {
   readonly uri: URL;
   readonly options: A2aOptions;
-  readonly fetch: GuardedFetch;
+  readonly fetch: AgentFetch;
 }
 
 /** Throws as `Adapter.describe`; nothing of a call was sent in any case. */
@@ -43,7 +43,7 @@ function isMissing({ details }: FabricError): boolean {
 async function read(url: URL, { fetch, options }: CardSource, signal: AbortSignal) {
   const headers = { accept: 'application/json', 'A2A-Version': '1.0' };
   const response = await fetch(url, { headers, signal });
-  const card = parseJson(await response.text());
+  const card = parseUpstreamJson(await response.text());
   const keys = options.card_keys as readonly JWK[] | undefined;
   return parseAgentCard(keys ? await verifiedCard(toFields(card), keys) : card);
 }
@@ -111,11 +111,8 @@ async function isValid(jws: FlattenedJWS & { protected: string }, keys: readonly
 }
 
 function headerOf(text: string): z.infer<typeof headerSchema> | undefined {
-  try {
-    return headerSchema.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
-  } catch {
-    return undefined;
-  }
+  const header = tryParseJson(Buffer.from(text, 'base64url').toString('utf8'));
+  return headerSchema.safeParse(header).data;
 }
 
 function canonicalOf(card: object): string {

@@ -180,7 +180,7 @@ export class TaskRun {
     yield* this.#poll(id);
   }
 
-  /** Takes the answer as the task itself has it, where its updates did not tell enough. */
+  /** Reads the answer from the task itself, where its updates did not contain all of it. */
   async *#lookAgain(): AsyncGenerator<EventBody> {
     const { connection, context, excerpt } = this.#options;
     const { taskId = '' } = this.#fold;
@@ -357,7 +357,7 @@ export class TaskRun {
   }
 }
 
-/** What follows the end is not used; a connection whose answer ended can serve the next call. */
+/** Reads the rest of an answer without using it, so that its connection can serve the next call. */
 async function drain(items: Items, request: AbortController): Promise<void> {
   const signal = AbortSignal.timeout(DRAIN_MS);
   try {

@@ -74,18 +74,18 @@ export class A2aFace implements A2ARequestHandler {
   }
 
   getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
-    return this.#noted(async () => {
+    return this.#recordFailure(async () => {
       await this.awaitSkills();
       return await this.#request.card(true);
     });
   }
 
   sendMessage(params: SendMessageRequest): Promise<Message | Task> {
-    return this.#noted(async () => {
+    return this.#recordFailure(async () => {
       const { historyLength, returnImmediately } = params.configuration ?? {};
       assertHistoryLength(historyLength);
       const accepted = await this.#accept(params);
-      const job = returnImmediately ? accepted : await this.#settled(accepted);
+      const job = returnImmediately ? accepted : await this.#waitUntilSettled(accepted);
       return toMessage(job) ?? (await this.#read(job, historyLength)).task;
     });
   }
@@ -99,7 +99,7 @@ export class A2aFace implements A2ARequestHandler {
   }
 
   getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
-    return this.#noted(async () => {
+    return this.#recordFailure(async () => {
       assertHistoryLength(historyLength);
       return (await this.#read(await this.#find(id), historyLength)).task;
     });
@@ -107,11 +107,11 @@ export class A2aFace implements A2ARequestHandler {
 
   listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
     const { owner, agentId } = this.#request;
-    return this.#noted(() => listTasks(params, owner, agentId, this.#deps.jobs));
+    return this.#recordFailure(() => listTasks(params, owner, agentId, this.#deps.jobs));
   }
 
   cancelTask({ id }: CancelTaskRequest): Promise<Task> {
-    return this.#noted(async () => {
+    return this.#recordFailure(async () => {
       const { desk } = this.#deps.jobs;
       const { owner } = this.#request;
       const job = await this.#find(id);
@@ -121,7 +121,9 @@ export class A2aFace implements A2ARequestHandler {
           ? notCancelable(job)
           : error;
       });
-      const ended = isFinal(asked.state) ? asked : await this.#settled(asked, CANCEL_WAIT_MS);
+      const ended = isFinal(asked.state)
+        ? asked
+        : await this.#waitUntilSettled(asked, CANCEL_WAIT_MS);
       if (ended.state === 'succeeded' || ended.state === 'failed') throw notCancelable(ended);
       return (await this.#read(ended)).task;
     });
@@ -143,14 +145,16 @@ export class A2aFace implements A2ARequestHandler {
   ): Promise<TaskPushNotificationConfig> {
     const { push } = this.#deps;
     const { isLegacy } = this.#request;
-    return this.#noted(async () => push.add(await this.#find(config.taskId), config, isLegacy));
+    return this.#recordFailure(async () =>
+      push.add(await this.#find(config.taskId), config, isLegacy),
+    );
   }
 
   getTaskPushNotificationConfig({
     taskId,
     id,
   }: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
-    return this.#noted(async () => {
+    return this.#recordFailure(async () => {
       const config = this.#deps.push.get(await this.#find(taskId), id);
       if (config) return config;
       throw a2aError('TASK_NOT_FOUND', 'The task has no such webhook');
@@ -160,7 +164,7 @@ export class A2aFace implements A2ARequestHandler {
   listTaskPushNotificationConfigs({
     taskId,
   }: ListTaskPushNotificationConfigsRequest): Promise<ListTaskPushNotificationConfigsResponse> {
-    return this.#noted(async () => {
+    return this.#recordFailure(async () => {
       const configs = this.#deps.push.list(await this.#find(taskId));
       return { configs, nextPageToken: '' };
     });
@@ -170,7 +174,7 @@ export class A2aFace implements A2ARequestHandler {
     taskId,
     id,
   }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
-    return this.#noted(async () => this.#deps.push.remove(await this.#find(taskId), id));
+    return this.#recordFailure(async () => this.#deps.push.remove(await this.#find(taskId), id));
   }
 
   async #accept(params: SendMessageRequest): Promise<StoredJob> {
@@ -231,7 +235,7 @@ export class A2aFace implements A2ARequestHandler {
   }
 
   /** The job when it is over, when it asks, or when `ms` have passed. */
-  #settled(job: StoredJob, ms = Number.POSITIVE_INFINITY): Promise<StoredJob> {
+  #waitUntilSettled(job: StoredJob, ms = Number.POSITIVE_INFINITY): Promise<StoredJob> {
     const { owner, signal } = this.#request;
     const wait = { principalId: owner.id, signal, ms, after: job.cursor };
     return waitForJob(this.#deps.jobs.desk, job.id, wait);
@@ -252,7 +256,7 @@ export class A2aFace implements A2ARequestHandler {
     })) {
       yield* await feed.next(event, result);
       const isAsked = event.type === 'status' && event.data.state === 'awaiting_input';
-      // Who authorises does that elsewhere: the stream goes on with the task.
+      // A person authorises elsewhere, so the stream goes on with the task.
       if (isAsked && endsWhenAsked && !isAuth(event.data.inputs ?? [])) return;
     }
   }
@@ -269,7 +273,7 @@ export class A2aFace implements A2ARequestHandler {
     throw jobNotFound(id);
   }
 
-  async #noted<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #recordFailure<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {

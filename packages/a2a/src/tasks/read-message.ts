@@ -12,6 +12,7 @@ import {
   type InputRequest,
   isObject,
   toFields,
+  tryParseJson,
 } from '@starloom/core';
 import { z } from 'zod';
 import { takes } from '../modes.ts';
@@ -99,8 +100,9 @@ const actionSchema = z.enum(ANSWER_ACTIONS).default('accept');
  */
 export function toAnswers(message: Message, questions: readonly Question[]): GivenInput[] {
   const { metadata = {} } = message;
-  if (metadata[META_INPUTS] !== undefined) return parsed(inputsSchema, metadata[META_INPUTS]);
-  const action = parsed(actionSchema, metadata[META_ACTION]);
+  if (metadata[META_INPUTS] !== undefined)
+    return parseMetadata(inputsSchema, metadata[META_INPUTS]);
+  const action = parseMetadata(actionSchema, metadata[META_ACTION]);
   if (action !== 'accept') return questions.map(({ id }) => ({ id, response: { action } }));
   const [only] = questions;
   const data = dataOf(message);
@@ -139,22 +141,14 @@ function accept(question: Question, data: Fields | undefined, text: string): Giv
 
 /** JSON, or the value of the only text that the form has. */
 function fromText(text: string, { properties }: Fields): unknown {
-  const json = parseJson(text);
+  const json = tryParseJson(text);
   if (isObject(json)) return json;
   const names = Object.keys(toFields(properties));
   const [only] = names;
   return names.length === 1 && only !== undefined ? { [only]: text } : { text };
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+function parseMetadata<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const { data, error } = schema.safeParse(value);
   if (error) throw badAnswers('The answers in the metadata are not [{id, response}]', []);
   return data as z.output<Schema>;

@@ -33,7 +33,8 @@ export class TaskFeed {
     if (event.type === 'error') {
       return [this.#status(failedStatus(this.#ids, event.error, event.at))];
     }
-    if (event.type === 'final') return [...this.#end(await result()), this.#completed(event.at)];
+    if (event.type === 'final')
+      return [...this.#end(await result()), this.#completedUpdate(event.at)];
     if (event.type === 'status') return this.#statusEvent(event);
     return [...this.#begin(event.at), ...this.#workEvent(event)];
   }
@@ -48,7 +49,7 @@ export class TaskFeed {
         return this.#begin(event.at);
       case 'awaiting_input':
         this.#isWorking = false;
-        return [this.#asked(inputs, event)];
+        return [this.#questionUpdate(inputs, event)];
       case 'discard':
         this.#said = '';
         return this.#working(event, message ?? 'Another agent answers from the beginning');
@@ -110,11 +111,11 @@ export class TaskFeed {
     return [this.#status({ ...status, message }, { [META_EVENT]: event })];
   }
 
-  #asked(inputs: readonly InputRequest[], { seq, at }: FabricEvent): StreamResponse {
+  #questionUpdate(inputs: readonly InputRequest[], { seq, at }: FabricEvent): StreamResponse {
     return this.#status(askedStatus(this.#ids, inputs, seq, at));
   }
 
-  #completed(at: string): StreamResponse {
+  #completedUpdate(at: string): StreamResponse {
     return this.#status(plainStatus(TaskState.TASK_STATE_COMPLETED, at));
   }
 

@@ -26,8 +26,8 @@ import { describeIsolation } from '../upstream/isolation.ts';
 import { ProcessPool } from '../upstream/process-pool.ts';
 import { AgentClientConnection } from './agent-connection.ts';
 import { type OpenTurn, openTurn } from './open-turn.ts';
+import { parseSettings, type Settings } from './options.ts';
 import { parseHandle, type SessionHandle } from './sessions.ts';
-import { parseSettings, type Settings } from './settings.ts';
 
 interface AgentClientProtocolAdapterOptions extends AdapterOptions {
   readonly clock?: Clock;

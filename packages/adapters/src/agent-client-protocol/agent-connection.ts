@@ -31,10 +31,10 @@ import {
   readNewSession,
   readPrompted,
 } from './message-stream.ts';
+import type { Settings } from './options.ts';
 import type { PromptTurn } from './prompt-turn.ts';
 import type { SessionHandle } from './sessions.ts';
 import { EditorSession } from './sessions.ts';
-import type { Settings } from './settings.ts';
 
 interface AgentConnectionOptions {
   readonly settings: Settings;
@@ -101,7 +101,7 @@ export class AgentClientConnection {
     this.ready.catch((error: unknown) => this.stop(FabricError.from(error)));
   }
 
-  /** How many prompts the agent has answered; one that we ended did not die by itself. */
+  /** How many prompts the agent has answered, and 1 more when we ended the process. */
   get served(): number {
     return this.#served;
   }
@@ -192,7 +192,7 @@ export class AgentClientConnection {
     return ended;
   }
 
-  /** The caller left: the agent gets the grace to end the turn, and is ended then. */
+  /** The caller left: the agent has the grace period to end the turn, then its process is ended. */
   async cancel(session: EditorSession, turn: PromptTurn): Promise<void> {
     turn.stop();
     const { running } = session;
@@ -207,7 +207,7 @@ export class AgentClientConnection {
     if (this.#users === 0) await this.stop();
   }
 
-  /** The agent may forget it; where it cannot be asked to, only we do. */
+  /** Asks the agent to close the session where it supports that; otherwise only this side forgets it. */
   async closeSession(sessionId: string): Promise<void> {
     this.#sessions.delete(sessionId);
     await this.#terminals.end(sessionId);
@@ -322,7 +322,7 @@ export class AgentClientConnection {
     }, idle_ms).unref();
   }
 
-  /** It did nothing for which its successor would have to wait. */
+  /** Counts as served, so that the next process starts without a pause. */
   #retire(): void {
     this.#served += 1;
     this.#close();

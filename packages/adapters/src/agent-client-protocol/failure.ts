@@ -30,7 +30,7 @@ export function toFailure(error: unknown, excerpt: Excerpt): FabricError {
   return fromMeaning(rpcMeaning(code === REQUEST_CANCELLED ? INTERNAL_ERROR : code), upstream);
 }
 
-/** An agent that stopped before it was done: `undefined` when it was. */
+/** The failure of an agent that stopped before it was done; `undefined` when it was done. */
 export function stopFailure(stop: StopReason, said: string): FabricError | undefined {
   if (stop === 'end_turn') return undefined;
   const upstream = { stop_reason: stop, ...(said !== '' && { text: said }) };

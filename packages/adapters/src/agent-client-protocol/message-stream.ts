@@ -10,7 +10,7 @@ import type {
   PromptResponse,
   Stream,
 } from '@agentclientprotocol/sdk';
-import { FabricError, type Log, toFields } from '@starloom/core';
+import { FabricError, type Log, toFields, tryParseJson } from '@starloom/core';
 import { assertJsonLimits, type Excerpt, type ManagedProcess } from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
@@ -82,7 +82,7 @@ class MessageFilter {
   async take(line: string): Promise<AnyMessage | undefined> {
     if (line.trim() === '') return undefined;
     assertJsonLimits(line);
-    const message = toFields(parse(line));
+    const message = toFields(tryParseJson(line));
     if (message.jsonrpc !== '2.0') return this.#passOver(line);
     this.#strayBytes = 0;
     if (typeof message.method !== 'string') return this.#answer(message);
@@ -110,14 +110,6 @@ class MessageFilter {
     log.debug({ line: excerpt(line.slice(0, 200)) }, 'agent wrote something else to stdout');
     if (this.#strayBytes <= MAX_STRAY_BYTES) return;
     throw failure('invalid_json/line');
-  }
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
   }
 }
 

@@ -88,7 +88,7 @@ async function takeUp(
   });
 }
 
-/** A turn that is not wanted any more must not hold up those behind it. */
+/** A turn that the caller left must not block the turns behind it. */
 async function waitForTurn(session: EditorSession, signal: AbortSignal): Promise<() => void> {
   const taken = session.takeTurn();
   try {
@@ -114,7 +114,7 @@ function toTurn(
   });
 }
 
-/** A session that no handle leads to is of no more use. */
+/** Closes a session that no handle refers to. */
 function afterTurn(
   connection: AgentClientConnection,
   session: EditorSession,

@@ -1,5 +1,9 @@
+import { resolve } from 'node:path';
+import type { Manifest } from '@starloom/core';
 import { z } from 'zod';
-import { programOptions } from '../upstream/program.ts';
+import { failure } from '../reasons.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
+import { type AgentProgram, programOptions, toProgram } from '../upstream/program.ts';
 
 const ms = z.int().nonnegative();
 
@@ -43,3 +47,21 @@ export const agentClientProtocolOptionsSchema = z.strictObject({
 
 export type AgentClientProtocolOptions = z.infer<typeof agentClientProtocolOptionsSchema>;
 export type PermissionPolicy = (typeof PERMISSION_POLICIES)[number];
+
+/** How an agent is started and what it may do, all from its manifest. */
+export interface Settings extends AgentProgram {
+  readonly options: AgentClientProtocolOptions;
+  /** Of the sessions: absolute, as the protocol wants it. */
+  readonly cwd: string;
+  readonly root: string | undefined;
+}
+
+export function parseSettings(manifest: Manifest): Settings {
+  const options = parseOptions(agentClientProtocolOptionsSchema, manifest);
+  if (options.terminal && options.root === undefined) {
+    throw failure('bad_options/no_root', { agent_id: manifest.agent_id });
+  }
+  const root = options.root === undefined ? undefined : resolve(options.root);
+  const cwd = resolve(options.cwd ?? root ?? '.');
+  return { ...toProgram(manifest, options, { cwd }), options, cwd, root };
+}

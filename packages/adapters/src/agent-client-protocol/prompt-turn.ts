@@ -18,7 +18,6 @@ import {
 } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
 import type { CallNames } from '../upstream/call.ts';
-import { assertOutputFits } from '../upstream/call.ts';
 import { CallEvents } from '../upstream/call-events.ts';
 import { stopFailure, toFailure } from './failure.ts';
 import type { PermissionPolicy } from './options.ts';
@@ -35,16 +34,16 @@ interface PromptTurnOptions {
 }
 
 export class PromptTurn {
-  readonly events = new CallEvents();
+  readonly events: CallEvents;
   readonly #options: PromptTurnOptions;
   readonly #translator = new Translator();
   readonly #over = Promise.withResolvers<undefined>();
-  #bytes = 0;
   #questions = 0;
   #isAnswered = false;
 
   constructor(options: PromptTurnOptions) {
     this.#options = options;
+    this.events = new CallEvents(options.maxBytes);
   }
 
   /** Whether the agent itself ended it. */
@@ -53,9 +52,8 @@ export class PromptTurn {
   }
 
   takeUpdate(update: unknown, bytes: number): void {
-    this.#bytes += bytes;
     try {
-      assertOutputFits(this.#bytes, this.#options.maxBytes);
+      this.events.count(bytes);
       this.#push(this.#translator.update(update), bytes);
     } catch (error) {
       this.fail(error);
@@ -145,7 +143,7 @@ function toPermissionQuestion(
   };
 }
 
-/** A choice that the agent did not offer counts as none. */
+/** A choice that the agent did not offer counts as `cancel`. */
 function toPermission(
   response: InputResponse | undefined,
   options: readonly PermissionOption[],
@@ -157,7 +155,7 @@ function toPermission(
   return chosen ? toSelected(chosen) : CANCELLED;
 }
 
-/** The answer of a policy; once rather than for ever, where the agent offers both. */
+/** The answer of a policy; `once` wins over `always` where the agent offers both. */
 function decide(
   policy: 'allow' | 'deny',
   options: readonly PermissionOption[],

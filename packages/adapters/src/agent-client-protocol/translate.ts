@@ -27,7 +27,7 @@ export class Translator {
   update(value: unknown): readonly EventBody[] {
     const update = toFields(value);
     const carried = toFields(toFields(update._meta)[EVENT_KEY]);
-    if (typeof carried.type === 'string') return this.#carried(carried.type, carried.data);
+    if (typeof carried.type === 'string') return this.#takeCarried(carried.type, carried.data);
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
         return this.#message(toFields(update.content));
@@ -65,7 +65,7 @@ export class Translator {
     return this.#texts.join('');
   }
 
-  #carried(type: string, data: unknown): readonly EventBody[] {
+  #takeCarried(type: string, data: unknown): readonly EventBody[] {
     const body = readEvent(type, data);
     if (body?.type === 'final') this.#ownFinal = body.data;
     if (body?.type === 'token') this.#texts.push(body.data.text);

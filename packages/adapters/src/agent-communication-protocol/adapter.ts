@@ -24,7 +24,6 @@ import { z } from 'zod';
 import { withPairs } from '../http/encode-value.ts';
 import { HttpClient } from '../http/http-client.ts';
 import { JsonRequests } from '../http/json-requests.ts';
-import { parseTarget } from '../http/target.ts';
 import { failure } from '../reasons.ts';
 import { assertCallable, type CallNames } from '../upstream/call.ts';
 import { parseOptions } from '../upstream/endpoint.ts';
@@ -49,7 +48,7 @@ class AgentCommunicationProtocolAdapter implements Adapter {
   constructor({ manifest }: AdapterOptions) {
     this.#manifest = manifest;
     this.#options = parseOptions(agentCommunicationProtocolOptionsSchema, manifest);
-    this.#client = new HttpClient(manifest, parseTarget(manifest, this.#options));
+    this.#client = new HttpClient(manifest, this.#options);
   }
 
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
@@ -97,7 +96,7 @@ class AgentCommunicationProtocolAdapter implements Adapter {
     await this.#client.close();
   }
 
-  /** What the server lists is known to the gateway; a manifest that lists capabilities is held to. */
+  /** Calls are limited to the capabilities of the manifest, if it lists any. */
   #namesOf(envelope: Envelope): CallNames {
     if (this.#manifest.capabilities) return assertCallable(this.#manifest, envelope);
     return { agent_id: this.#manifest.agent_id, capability: envelope.target.capability };

@@ -8,6 +8,7 @@ import {
   isObject,
   readTask,
   toFields,
+  tryParseJson,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import type { Part, Run } from './protocol.ts';
@@ -75,7 +76,7 @@ export function toQuestion({ await_request }: Run, index: number): InputRequest 
     : { id, kind: 'text', message, native };
 }
 
-/** A refusal has no form in the protocol either: the agent reads it as JSON. */
+/** The protocol has no form for a refusal, so it is sent as JSON. */
 export function toResume(response: InputResponse | undefined): SentMessage {
   const { action = 'cancel', content } = response ?? {};
   if (action !== 'accept') return { role: 'user', parts: [jsonPart({ action })] };
@@ -91,10 +92,6 @@ function isForm({ content_type }: Part): boolean {
 function schemaIn(parts: readonly Part[]): Record<string, unknown> | undefined {
   const text = parts.find(isForm)?.content;
   if (typeof text !== 'string' || text.length > MAX_MESSAGE) return undefined;
-  try {
-    const schema: unknown = JSON.parse(text);
-    return isObject(schema) ? schema : undefined;
-  } catch {
-    return undefined;
-  }
+  const schema = tryParseJson(text);
+  return isObject(schema) ? schema : undefined;
 }

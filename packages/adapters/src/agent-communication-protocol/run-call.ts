@@ -42,7 +42,7 @@ export class RunCall {
   /** How many events of the run were looked at. */
   #seen: number;
   #asked: number;
-  /** The run is over, or waits without us. */
+  /** The run is over, or waits for a later call. */
   #settled = false;
 
   constructor({ server, newRun, context, excerpt, pollMs }: RunCallOptions) {
@@ -82,7 +82,7 @@ export class RunCall {
     return this.#server.create({ ...this.#newRun, sessionId: this.#sessionId });
   }
 
-  /** Goes on with the run of an earlier call, which is never made again. */
+  /** Continues the run of an earlier call; it is never created again. */
   async #join(runId: string): Promise<Leg> {
     const { responses } = this.#context;
     const run = await this.#server.read(runId).catch(throwLost);
@@ -178,7 +178,7 @@ export class RunCall {
     }
   }
 
-  /** An answer may be lost on its way; it is not sent twice. */
+  /** Throws when the answer was lost on its way; it is not sent twice. */
   async #assertTaken(runId: string, lost: unknown): Promise<void> {
     const run = await this.#server.read(runId).catch(() => undefined);
     if (run?.status !== 'awaiting') return;
@@ -231,7 +231,7 @@ function isAtRest(run: Run): boolean {
   return isOver(run) || run.status === 'awaiting';
 }
 
-/** A connection that ended, and no fault of what came over it. */
+/** The connection ended; nothing that came over it was wrong. */
 function isBroken(error: unknown): boolean {
   return FabricError.is(error) && error.details.reason === 'connection_lost';
 }
@@ -248,7 +248,7 @@ function throwLost(error: unknown): never {
   throw failure('unknown_run', {}, { cause: error });
 }
 
-/** 403 with an error of the protocol: nothing is wrong with our credentials. */
+/** A 403 with an error of the protocol says nothing about our credentials. */
 function notAwaiting(error: unknown): FabricError | undefined {
   if (!FabricError.is(error) || error.details.status !== 403) return undefined;
   const { upstream } = error.details;

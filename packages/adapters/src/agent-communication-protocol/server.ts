@@ -26,7 +26,7 @@ export class RunServer {
     this.#context = context;
   }
 
-  /** A run whose call is left before the run has an id is cancelled once it has. */
+  /** When the caller leaves before the run has an id, the run is cancelled as soon as it has one. */
   async *create(run: NewRun): AsyncGenerator<JsonValue, void, undefined> {
     const { signal } = this.#context;
     const control = new AbortController();
@@ -51,7 +51,7 @@ export class RunServer {
     }
   }
 
-  /** Only for a run that awaits, and once: a server takes it in any state, and then hangs. */
+  /** Call it once, and for a run that awaits: a server accepts it in any state, and then hangs. */
   resume(runId: string, message: SentMessage): AsyncGenerator<JsonValue, void, undefined> {
     const await_resume = { type: 'message', message };
     const body = { run_id: runId, await_resume, mode: this.#mode };

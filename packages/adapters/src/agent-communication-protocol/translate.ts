@@ -34,7 +34,7 @@ export class RunTranslator {
     this.#excerpt = excerpt;
   }
 
-  /** What an event amounts to; runs are for the caller to look at. */
+  /** Translates an event; those about the run itself are left to the caller. */
   *fromEvent(event: RunEvent): Generator<EventBody, void, undefined> {
     switch (event.type) {
       case 'message':
@@ -66,7 +66,7 @@ export class RunTranslator {
     if (this.#parts.length === 0) {
       for (const message of output) {
         this.#artifacts.clear();
-        for (const part of message.parts) yield* this.#unseen(part);
+        for (const part of message.parts) yield* this.#exceptText(part);
       }
     }
     const documents = parts.filter(isDocument).map(({ content }) => parseOrText(content ?? ''));
@@ -79,12 +79,12 @@ export class RunTranslator {
   }
 
   *#fromPart(part: Part): Generator<EventBody, void, undefined> {
-    yield* this.#unseen(part);
+    yield* this.#exceptText(part);
     if (isText(part) && textIn(part) !== '') yield { type: 'token', data: { text: textIn(part) } };
   }
 
-  /** All but its text. */
-  *#unseen(part: Part): Generator<EventBody, void, undefined> {
+  /** The events of a part, except its text. */
+  *#exceptText(part: Part): Generator<EventBody, void, undefined> {
     if (part.metadata?.kind === 'trajectory') yield* this.#fromTrajectory(part.metadata);
     if (!isText(part) && !isDocument(part)) yield this.#toArtifact(part);
   }
@@ -132,7 +132,7 @@ export class RunTranslator {
   }
 }
 
-/** The failure that an error outside of a run is: the server's, not an answer of the agent. */
+/** An error outside of a run is the server's, not an answer of the agent. */
 function serverFailure(error: ProtocolError, excerpt: Excerpt): FabricError {
   const { code } = error;
   const upstream = toUpstreamError(error, excerpt);

@@ -61,7 +61,7 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
     if (typeof card.protocolVersion !== 'string') throw badAnswer('no card');
   }
 
-  /** The task of a call that is left meanwhile is cancelled once its name is known. */
+  /** When the caller leaves meanwhile, the task is cancelled as soon as its id is known. */
   async #begin(envelope: Envelope, context: CallContext, requests: JsonRequests): Promise<Task> {
     const { signal } = context;
     const control = new AbortController();
@@ -110,7 +110,7 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
     throw failure('wrong_task');
   }
 
-  /** Only a task that was just seen alive, and once; the agent takes note when it is done with it. */
+  /** Cancels only a task that the agent just reported as running; an unknown one would stop the agent. */
   #cancel(id: string, requests: JsonRequests): void {
     void requests.late('the task was not cancelled', async (late) => {
       const task = await this.#get(id, late);
@@ -181,7 +181,7 @@ function isOver({ status }: Task): boolean {
   return OVER.has(status.state);
 }
 
-/** What a task that is over amounts to; throws unless it completed. */
+/** The events of a task that is over; throws unless it completed. */
 function* fromTask(task: Task): Generator<EventBody, void, undefined> {
   const { status, history, artifacts } = task;
   if (status.state !== 'completed') throw taskFailure(task);
@@ -196,7 +196,7 @@ function* fromTask(task: Task): Generator<EventBody, void, undefined> {
   yield readEvent('final', { answer: textOf(parts), data });
 }
 
-/** It gives no reason of its own, unless the status has a message. */
+/** The status has a reason only where it has a message. */
 function taskFailure({ status }: Task): FabricError {
   const said = textOf(status.message?.parts ?? []).slice(0, 2_000);
   const { state } = status;

@@ -19,7 +19,7 @@ import {
   TASK_SCHEMA,
 } from '@starloom/core';
 import { HttpClient } from '../http/http-client.ts';
-import { parseTarget, type Target } from '../http/target.ts';
+import type { Target } from '../http/target.ts';
 import { failure } from '../reasons.ts';
 import { assertCallable, type CallNames } from '../upstream/call.ts';
 import { parseOptions } from '../upstream/endpoint.ts';
@@ -56,8 +56,8 @@ class AgentZeroAdapter implements Adapter {
     const { manifest } = opened;
     this.#manifest = manifest;
     this.#options = parseOptions(agentZeroOptionsSchema, manifest);
-    const place = parsePlace(manifest, this.#options);
-    this.#client = new HttpClient(manifest, place.target);
+    this.#client = new HttpClient(manifest, this.#options);
+    const place = toPlace(manifest, this.#client.target);
     const openers = this.#openers(opened, place);
     const { lane } = this.#options;
     this.#lanes = new LaneChoice(openers, lane === 'auto' ? ['mcp', 'http', 'a2a'] : [lane]);
@@ -91,7 +91,7 @@ class AgentZeroAdapter implements Adapter {
     return {
       ...(version !== '0.0.0' && { version }),
       ...(description !== undefined && { description }),
-      capabilities: capabilities ?? this.#offered(),
+      capabilities: capabilities ?? this.#offeredCapabilities(),
     };
   }
 
@@ -115,7 +115,7 @@ class AgentZeroAdapter implements Adapter {
     } satisfies Record<LaneName, () => Promise<AgentZeroLane>>;
   }
 
-  #offered(): Capability[] {
+  #offeredCapabilities(): Capability[] {
     if (this.#options.lane !== 'rfc') return [capabilitySchema.parse(ASK)];
     return Object.entries(this.#options.functions).map(([name, path]) =>
       capabilitySchema.parse({ name, description: `Calls ${path}`, idempotent: false }),
@@ -124,7 +124,7 @@ class AgentZeroAdapter implements Adapter {
 
   #namesOf(envelope: Envelope): CallNames {
     if (this.#manifest.capabilities) return assertCallable(this.#manifest, envelope);
-    const served = { ...this.#manifest, capabilities: this.#offered() };
+    const served = { ...this.#manifest, capabilities: this.#offeredCapabilities() };
     return assertCallable(served, envelope);
   }
 }
@@ -141,8 +141,7 @@ export interface Place {
 
 const TOKEN_HEADER = 'x-api-key';
 
-function parsePlace(manifest: Manifest, options: AgentZeroOptions): Place {
-  const target = parseTarget(manifest, options);
+function toPlace(manifest: Manifest, target: Target): Place {
   if (/\/t-[^/]+/.test(target.path)) {
     throw failure('token_in_uri', { agent_id: manifest.agent_id });
   }

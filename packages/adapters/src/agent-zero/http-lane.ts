@@ -57,7 +57,7 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
     }
   }
 
-  /** Asks for the log of a chat that does not exist: only this interface says so in its own words. */
+  /** Reads the log of a chat that does not exist: only this interface answers that with its own error. */
   async probe(context: CallContext): Promise<void> {
     const error = await this.#readLog('starloom-probe', this.requests(context)).then(
       () => undefined,
@@ -66,7 +66,7 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
     if (error && !isUnknownChat(error)) throw error;
   }
 
-  /** What the log adds; a log that cannot be read does no harm. */
+  /** Events of new log entries; a log that cannot be read is passed over. */
   async *#news(
     chat: string,
     log: ChatLog,
@@ -148,13 +148,13 @@ function stoppable(parent: AbortSignal): Disposable & { readonly signal: AbortSi
   };
 }
 
-/** The address is not served, by whatever stands there; nothing was done. */
+/** The server has no such path, so nothing was done. */
 function isNoPath(error: FabricError): boolean {
   const { status } = error.details;
   return status === 405 || (status === 404 && !isUnknownChat(error));
 }
 
-/** 404 in the agent's own words; any other page has none. */
+/** 404 with an error of the agent itself; the page of another server has none. */
 function isUnknownChat({ details }: FabricError): boolean {
   const said = toFields(details.upstream).text;
   return details.status === 404 && typeof said === 'string' && said.includes('"error"');
@@ -177,7 +177,7 @@ const MAX_TEXT = 2_000;
 const MAX_ENTRIES = 1_000;
 
 const TOOLS: ReadonlySet<string> = new Set(['tool', 'mcp', 'code_exe', 'browser', 'subagent']);
-/** What the caller wrote, and what comes as the answer. */
+/** Entries that repeat what the caller wrote, or the answer. */
 const SILENT: ReadonlySet<string> = new Set(['user', 'input', 'response']);
 
 const entrySchema = z.object({
@@ -199,7 +199,7 @@ class ChatLog {
   #seen = -1;
   #open: Entry | undefined;
 
-  /** Everything so far was said before this call. */
+  /** Marks all entries as seen: they are older than this call. */
   skip(answer: unknown): void {
     for (const { no } of entriesIn(answer)) this.#seen = Math.max(this.#seen, no);
   }

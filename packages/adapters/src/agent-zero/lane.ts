@@ -21,7 +21,7 @@ export interface AgentZeroLane {
   close(): Promise<void>;
 }
 
-/** An interface over plain requests: it holds nothing that is to be closed. */
+/** An interface over plain requests; it has nothing to close. */
 export abstract class ClientLane {
   protected readonly client: HttpClient;
   protected readonly options: AgentZeroOptions;
@@ -106,7 +106,7 @@ export class LaneChoice {
   }
 }
 
-/** The agent that is not there, or refuses us, says so once; else it serves none of them. */
+/** Why no interface was found: the agent is down, it refused us, or it serves none of them. */
 function noLane(failures: readonly FabricError[], lanes: readonly LaneName[]): FabricError {
   const last = failures.at(-1);
   const isDown = last?.code === 'AGENT_OFFLINE' || last?.code === 'TIMEOUT';

@@ -11,6 +11,7 @@ import {
   findCapability,
   type Manifest,
   toFields,
+  tryParseJson,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
 import { mcpOptionsSchema } from '../mcp/options.ts';
@@ -89,12 +90,7 @@ class McpLane implements AgentZeroLane {
 /** As structured content, or as the text that older versions of its library answer with. */
 function resultIn(answer: string, data: unknown): Readonly<Record<string, unknown>> {
   const { result } = toFields(data);
-  if (result !== undefined) return toFields(result);
-  try {
-    return toFields(JSON.parse(answer));
-  } catch {
-    return {};
-  }
+  return toFields(result ?? tryParseJson(answer));
 }
 
 function toToolCall(

@@ -24,7 +24,6 @@ import { LangGraphProfile } from './profiles/langgraph.ts';
 import { OpenAiChatProfile } from './profiles/openai-chat.ts';
 import { OpenAiResponsesProfile } from './profiles/openai-responses.ts';
 import { readEvents } from './readers.ts';
-import { parseTarget } from './target.ts';
 import { TemplateProfile } from './template/profile.ts';
 
 /** For agents over HTTP; how they are spoken to is their profile. */
@@ -41,7 +40,7 @@ class HttpAdapter implements Adapter {
     const { manifest } = adapter;
     const options = parseOptions(httpAdapterOptionsSchema, manifest);
     this.#manifest = manifest;
-    this.#client = new HttpClient(manifest, parseTarget(manifest, options));
+    this.#client = new HttpClient(manifest, options);
     this.#profile = openProfile(adapter, this.#client, options);
   }
 

@@ -19,7 +19,7 @@ import {
 import { closedError } from '../upstream/call.ts';
 import { agentExcerpt, tlsOptions } from '../upstream/endpoint.ts';
 import { type AnswerReader, readItems } from './readers.ts';
-import type { Target } from './target.ts';
+import { type HttpOptions, parseTarget, type Target } from './target.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -49,10 +49,11 @@ export class HttpClient {
   readonly #http: GuardedHttp;
   #closed = false;
 
-  constructor(manifest: Manifest, target: Target, excerpt: Excerpt = agentExcerpt(manifest)) {
+  constructor(manifest: Manifest, options: HttpOptions) {
+    const target = parseTarget(manifest, options);
     this.#manifest = manifest;
     this.target = target;
-    this.excerpt = excerpt;
+    this.excerpt = agentExcerpt(manifest);
     // The operator named this host, so it is reached wherever it is; other hosts of our network are not.
     const guard = createAddressGuard({ allow: [new URL(target.origin).hostname] });
     const connect = { rejectUnauthorized: true, timeout: 10_000, ...tlsOptions(manifest.endpoint) };

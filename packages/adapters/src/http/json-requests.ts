@@ -2,11 +2,10 @@
 // event. What the documents mean is for the protocol to say.
 
 import { type CallContext, callHeaders, type Envelope, FabricError } from '@starloom/core';
-import { deadlineSignal, type HttpAnswer, type HttpHead } from '@starloom/wire';
+import { deadlineSignal, type HttpAnswer, type HttpHead, parseUpstreamJson } from '@starloom/wire';
 import type { CallNames } from '../upstream/call.ts';
 import type { ExchangeContext, HttpClient, HttpRequest } from './http-client.ts';
 import { type AnswerReader, type ReaderContext, readAnswer } from './readers.ts';
-import { parseJson } from './translate.ts';
 
 export type JsonValue =
   | { readonly type: 'head'; readonly head: HttpHead }
@@ -111,7 +110,9 @@ async function* readValues(
   if (head.status < 300) yield { type: 'head', head };
   const take = (data: string, event?: string): JsonValue[] => {
     if (data === done) return [{ type: 'final', value: undefined, done: true }];
-    return [{ type: 'value', value: parseJson(data), ...(event !== undefined && { event }) }];
+    return [
+      { type: 'value', value: parseUpstreamJson(data), ...(event !== undefined && { event }) },
+    ];
   };
   const end = (value?: unknown): JsonValue[] => [{ type: 'final', value }];
   yield* readAnswer<JsonValue>(answer, context, {

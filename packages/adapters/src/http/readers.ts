@@ -1,20 +1,20 @@
 // Answers over HTTP as the items that a protocol makes of them, within limits.
 
-import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type EventBody, FabricError, type Log, statusFailure } from '@starloom/core';
+import { type EventBody, FabricError, type Log, statusFailure, tryParseJson } from '@starloom/core';
 import {
   type Excerpt,
   type HttpAnswer,
   type HttpHead,
   LineSplitter,
+  parseUpstreamJson,
   type SseEvent,
   SseParser,
   streamTurns,
 } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
-import { fromResult, fromSseEvent, parseJson } from './translate.ts';
+import { fromResult, fromSseEvent } from './translate.ts';
 
 export interface AnswerLimits {
   /** Of a JSON answer, and of each event of a stream. */
@@ -118,10 +118,10 @@ export async function* readAnswer<Item>(
     const { line, text } = listener;
     if (type === 'text/event-stream') return eventsOf(answer, limits, listener);
     if (JSON_TYPE.test(type) && !(text && isEmpty)) {
-      return wholeOf(answer, headers, limits, (json) => listener.json(parseJson(json)));
+      return wholeOf(answer, limits, (json) => listener.json(parseUpstreamJson(json)));
     }
     if (line && NDJSON.test(type)) return linesOf(answer, limits, line, listener);
-    return text && isText ? wholeOf(answer, headers, limits, text) : undefined;
+    return text && isText ? wholeOf(answer, limits, text) : undefined;
   };
   const found = encoding === 'identity' ? items() : undefined;
   if (!found) {
@@ -154,7 +154,7 @@ async function* eventsOf<Item>(
   listener: AnswerListener<Item>,
 ): AsyncGenerator<readonly Item[], void, undefined> {
   const events = new SseParser({ maxEventBytes: limits.maxResultBytes });
-  for await (const chunk of chunksOf(answer, limits)) {
+  for await (const chunk of answer.body(limits.maxStreamBytes)) {
     for (const event of events.push(chunk)) yield listener.event(event);
   }
   yield listener.onEnd();
@@ -167,21 +167,11 @@ async function* linesOf<Item>(
   { onEnd }: AnswerListener<Item>,
 ): AsyncGenerator<readonly Item[], void, undefined> {
   const lines = new LineSplitter({ unit: 'line', limit: limits.maxResultBytes });
-  for await (const chunk of chunksOf(answer, limits)) {
+  for await (const chunk of answer.body(limits.maxStreamBytes)) {
     for (const text of documentsIn(lines.push(chunk))) yield take(text);
   }
   for (const text of documentsIn(lines.end())) yield take(text);
   yield onEnd();
-}
-
-/** The chunks of a stream, which is bounded as a whole. */
-async function* chunksOf(answer: HttpAnswer, { maxStreamBytes: limit }: AnswerLimits) {
-  let bytes = 0;
-  for await (const chunk of answer.body()) {
-    bytes += chunk.length;
-    if (bytes > limit) throw failure('stream_too_large', { limit });
-    yield chunk;
-  }
 }
 
 /** What begins a text of `application/json-seq`, and a file of some editors. */
@@ -198,15 +188,10 @@ function* documentsIn(lines: Iterable<string>): Generator<string, void, undefine
 /** An answer that is one text, all of it in memory before it is looked at. */
 async function* wholeOf<Item>(
   answer: HttpAnswer,
-  headers: IncomingHttpHeaders,
-  { maxResultBytes: limit }: AnswerLimits,
+  { maxResultBytes }: AnswerLimits,
   take: (text: string) => readonly Item[],
 ): AsyncGenerator<readonly Item[], void, undefined> {
-  if (Number(headers['content-length']) > limit) throw failure('result_too_large', { limit });
-  const { bytes, isWhole } = await answer.read(limit);
-  if (!isWhole) throw failure('result_too_large', { limit });
-  if (!isUtf8(bytes)) throw failure('invalid_utf8');
-  yield take(bytes.toString('utf8'));
+  yield take(await answer.text(maxResultBytes));
 }
 
 const MAX_READ = 16_384;
@@ -221,17 +206,9 @@ async function readError(
   const text = bytes.toString('utf8');
   const retryAfter = headers['retry-after'];
   const failure = statusFailure({ status, text: excerpt(text), retryAfter });
-  const payload = parsePayload(text);
+  const payload = tryParseJson(text);
   if (!isErrorPayload(payload)) return failure;
   const { retry_after_ms } = failure.details;
   const details = { status, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
   return reportedError(payload.error, excerpt).with(details);
-}
-
-function parsePayload(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -18,10 +18,9 @@ export interface Target extends AnswerLimits {
   readonly healthTimeoutMs: number;
 }
 
-export function parseTarget(
-  manifest: Manifest,
-  options: z.infer<typeof httpOptionsSchema>,
-): Target {
+export type HttpOptions = z.infer<typeof httpOptionsSchema>;
+
+export function parseTarget(manifest: Manifest, options: HttpOptions): Target {
   const url = parseUrl(manifest);
   const base = url.pathname.replace(/\/+$/, '');
   return {

@@ -2,7 +2,7 @@
 // their data only.
 
 import { type EventBody, toFields } from '@starloom/core';
-import { assertJsonLimits, type Excerpt, type SseEvent } from '@starloom/wire';
+import { type Excerpt, parseUpstreamJson, type SseEvent } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { isEventType, readEvent } from '../upstream/read-event.ts';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
@@ -19,21 +19,11 @@ export function fromResult(value: unknown, excerpt: Excerpt): EventBody[] {
 /** `undefined` for an event to pass over; throws an error that the agent reports. */
 export function fromSseEvent({ event, data }: SseEvent, excerpt: Excerpt): EventBody | undefined {
   if (event !== 'message' && event !== 'error' && !isEventType(event)) return undefined;
-  const fields = toFields(parseJson(data));
+  const fields = toFields(parseUpstreamJson(data));
   const isWhole = typeof fields.type === 'string' && ('data' in fields || 'error' in fields);
   const type = isWhole ? String(fields.type) : event;
   if (type === 'error') throw reportedError(fields.error ?? fields, excerpt);
   return readEvent(type, isWhole ? fields.data : fields);
-}
-
-export function parseJson(text: string): unknown {
-  assertJsonLimits(text);
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own error quotes the text, so it is not kept as the cause.
-    throw failure('invalid_json');
-  }
 }
 
 const RESULT_FIELDS = ['answer', 'data', 'citations', 'content'];

@@ -11,6 +11,7 @@ import {
   formatChain,
   toFields,
   toTraceparent,
+  tryParseJson,
 } from '@starloom/core';
 import { assertJsonLimits, type Excerpt, type ManagedProcess, toUpstream } from '@starloom/wire';
 import { failure } from '../reasons.ts';
@@ -89,14 +90,9 @@ function* take(
   { context, excerpt }: CommandLineOptions,
 ): Generator<EventBody> {
   assertJsonLimits(line);
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    if (line !== '') context.log.debug({ line: excerpt(line) }, 'the agent wrote no JSON');
-    return;
-  }
-  yield* reader.read(toFields(value));
+  const value = tryParseJson(line);
+  if (value !== undefined) yield* reader.read(toFields(value));
+  else if (line !== '') context.log.debug({ line: excerpt(line) }, 'the agent wrote no JSON');
 }
 
 async function finish(

@@ -5,11 +5,11 @@ import {
   type Log,
   toFields,
   toMandateLine,
+  tryParseJson,
 } from '@starloom/core';
 import { assertJsonLimits, type Excerpt } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import type { CallNames } from '../upstream/call.ts';
-import { assertOutputFits } from '../upstream/call.ts';
 import { CallEvents } from '../upstream/call-events.ts';
 import { readEvent } from '../upstream/read-event.ts';
 import { reportedError } from '../upstream/reported-error.ts';
@@ -25,19 +25,18 @@ interface ProcessCallOptions {
 /** One call at a process: turns the lines that belong to it into its events. */
 export class ProcessCall {
   readonly spanId: string;
-  readonly events = new CallEvents();
+  readonly events: CallEvents;
   readonly #options: ProcessCallOptions;
-  #bytes = 0;
 
   constructor(options: ProcessCallOptions) {
     this.spanId = options.spanId;
+    this.events = new CallEvents(options.maxBytes);
     this.#options = options;
   }
 
   take(line: AgentLine, bytes: number): void {
-    this.#bytes += bytes;
     try {
-      assertOutputFits(this.#bytes, this.#options.maxBytes);
+      this.events.count(bytes);
       if (line.type === 'error') throw reportedError(line.error, this.#options.excerpt);
       const body = readEvent(line.type, line.data);
       if (body !== undefined) this.events.push(body, bytes);
@@ -97,11 +96,7 @@ export function isLast({ type }: AgentLine): boolean {
 
 function parseObject(text: string): unknown {
   assertJsonLimits(text);
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value;
-  } catch {
-    // The parser's own error quotes the line, so it is not kept as the cause.
-  }
+  const value = tryParseJson(text);
+  if (typeof value === 'object' && value !== null) return value;
   throw failure('invalid_json/line');
 }

@@ -38,7 +38,7 @@ abstract class PresetReader {
   }
 
   /** The agent could not do it, and another one may; a status of its model's service counts. */
-  protected failed(text: unknown, status?: unknown): void {
+  protected noteFailure(text: unknown, status?: unknown): void {
     const code =
       typeof status === 'number' && status >= 400 ? statusMeaning(status).code : undefined;
     this.failure = {
@@ -50,7 +50,7 @@ abstract class PresetReader {
   }
 
   /** The agent itself stopped: its own answer. */
-  protected stopped(text: unknown): void {
+  protected noteStop(text: unknown): void {
     const message = 'The agent stopped before it was done';
     this.failure = { code: 'UPSTREAM_ERROR', reason: TOOL_ERROR, message, text: toText(text) };
   }
@@ -127,8 +127,8 @@ export class ClaudeReader extends PresetReader {
     this.isDone = true;
     this.hasAnswer = true;
     if (typeof result === 'string') this.answer = result;
-    if (subtype === 'error_max_turns' || subtype === 'error_max_budget_usd') this.stopped(subtype);
-    else if (is_error === true) this.failed(result ?? subtype, api_error_status);
+    if (subtype === 'error_max_turns' || subtype === 'error_max_budget_usd') this.noteStop(subtype);
+    else if (is_error === true) this.noteFailure(result ?? subtype, api_error_status);
   }
 }
 
@@ -149,7 +149,7 @@ export class CodexReader extends PresetReader {
         if (isTool(item)) yield* toolCall('start', item.id, toolOf(item));
         return;
       case 'item.completed':
-        yield* this.#completed(item);
+        yield* this.#completeItem(item);
         return;
       case 'error':
         yield* note(line.message);
@@ -160,13 +160,13 @@ export class CodexReader extends PresetReader {
         return;
       case 'turn.failed':
         this.isDone = true;
-        this.failed(line.error);
+        this.noteFailure(line.error);
         return;
     }
   }
 
   /** The last message is the answer. An error among the items may be a mere warning. */
-  *#completed(item: Fields): Generator<EventBody> {
+  *#completeItem(item: Fields): Generator<EventBody> {
     if (item.type === 'agent_message') {
       if (typeof item.text === 'string') this.answer = item.text;
       yield* token(item.text);
@@ -216,7 +216,7 @@ export class GeminiReader extends PresetReader {
       case 'result':
         this.isDone = true;
         this.hasAnswer = true;
-        if (line.status !== 'success') this.failed(line.error, toFields(line.error).code);
+        if (line.status !== 'success') this.noteFailure(line.error, toFields(line.error).code);
         return;
     }
   }
@@ -240,7 +240,7 @@ export class OpencodeReader extends PresetReader {
         this.hasAnswer = true;
         return;
       case 'error':
-        this.failed(line.error, toFields(toFields(line.error).data).statusCode);
+        this.noteFailure(line.error, toFields(toFields(line.error).data).statusCode);
         return;
     }
   }

@@ -3,8 +3,8 @@
 
 import { parseSource } from '@starloom/config';
 import { exceedsDepth, type FabricError, type Fields, isObject, toFields } from '@starloom/core';
+import { parseUpstreamJson } from '@starloom/wire';
 import { pointTo } from '../http/json-pointer.ts';
-import { parseJson } from '../http/translate.ts';
 import { failure } from '../reasons.ts';
 
 /** References that lead to references. */
@@ -53,7 +53,7 @@ export class OpenApiDocument {
 
 /** JSON or YAML. */
 export async function parseOpenApi(text: string, name: string): Promise<OpenApiDocument> {
-  if (/^\s*\{/.test(text)) return new OpenApiDocument(parseJson(text));
+  if (/^\s*\{/.test(text)) return new OpenApiDocument(parseUpstreamJson(text));
   const { value } = await parseSource(text, name, 'yaml').catch((cause: unknown) => {
     throw badDocument('cannot be read', 'check the document with a linter', cause);
   });

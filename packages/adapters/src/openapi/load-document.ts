@@ -17,7 +17,6 @@ import { cleanText } from '@starloom/wire';
 import { HttpClient } from '../http/http-client.ts';
 import { JsonRequests } from '../http/json-requests.ts';
 import { httpOptionsSchema } from '../http/options.ts';
-import { parseTarget } from '../http/target.ts';
 import { failure } from '../reasons.ts';
 import { badDocument, OpenApiDocument, parseOpenApi } from './document.ts';
 
@@ -60,7 +59,7 @@ async function fetchDocument(
 ): Promise<OpenApiDocument> {
   const manifest = toReader(uri, headers);
   const options = httpOptionsSchema.parse({ max_result_bytes: MAX_BYTES });
-  const client = new HttpClient(manifest, parseTarget(manifest, options));
+  const client = new HttpClient(manifest, options);
   try {
     const request = { method: 'GET', path: client.target.path };
     const value = await new JsonRequests(client, context).json(request, { texts: true });
@@ -77,7 +76,7 @@ function toReader(uri: string, headers: DocumentPlace['headers']): Manifest {
 }
 
 /** Nothing of the call itself was sent when its document could not be had. */
-export function unsent(error: unknown, signal: CallContext['signal']): FabricError {
+export function toUnsent(error: unknown, signal: CallContext['signal']): FabricError {
   const failure = FabricError.from(error);
   if (error === signal.reason) return failure;
   const { code, message, details, cause } = failure;

@@ -49,7 +49,7 @@ export function operationsOf(
   const operations = new Map<string, Operation>();
   const leftOut: LeftOut[] = [];
   const all = new SchemaBudget(MAX_ALL_NODES);
-  for (const found of foundIn(document)) {
+  for (const found of findOperations(document)) {
     const name = `${found.method.toUpperCase()} ${found.path}`.slice(0, 200);
     try {
       if (operations.size >= MAX_OPERATIONS) throw new Unsupported('there are too many before it');
@@ -72,7 +72,7 @@ interface Found {
   readonly operation: Fields;
 }
 
-function* foundIn(document: OpenApiDocument): Generator<Found, void, undefined> {
+function* findOperations(document: OpenApiDocument): Generator<Found, void, undefined> {
   for (const [path, value] of Object.entries(document.root.paths as Fields)) {
     const item = document.resolve(value);
     for (const method of METHODS) {

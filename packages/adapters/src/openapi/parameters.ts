@@ -35,7 +35,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Headers that are ours, or the connection's: a document does not get to set them. */
 const OWN_HEADERS =
   /^(accept|authorization|connection|content-.*|cookie|expect|forwarded|host|keep-alive|origin|proxy-.*|referer|sec-.*|te|trailer|traceparent|tracestate|transfer-encoding|upgrade|via|x-agent-mandate|x-forwarded-.*|x-openstarry-.*)$/i;
-/** Of these the document says that they do not count. */
+/** The specification says that parameters of these names are ignored. */
 const IGNORED_HEADERS = /^(accept|content-type|authorization)$/i;
 
 /** What the manifest sends itself: no argument takes its place, or stands beside it. */

@@ -19,7 +19,7 @@ import { HttpProfile, type ProfileCall } from '../http/profile.ts';
 import { toFinal } from '../http/template/read-answer.ts';
 import { failure } from '../reasons.ts';
 import { capabilityNotFound } from '../upstream/call.ts';
-import { loadDocument, unsent } from './load-document.ts';
+import { loadDocument, toUnsent } from './load-document.ts';
 import { type Operation, operationsOf } from './operations.ts';
 import { toRequest } from './to-request.ts';
 
@@ -116,7 +116,7 @@ export class OpenApiProfile extends HttpProfile<OptionsOf<'openapi'>> {
   async #load(context: CallContext): Promise<Loaded> {
     if (!this.#loaded) {
       await this.describe(context).catch((error: unknown) => {
-        throw unsent(error, context.signal);
+        throw toUnsent(error, context.signal);
       });
     }
     return this.#loaded ?? { operations: [], description: { capabilities: [] } };

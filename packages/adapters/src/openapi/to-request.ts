@@ -45,7 +45,7 @@ function argumentOf(given: Arguments, { argument, isRequired }: Parameter): unkn
   return undefined;
 }
 
-/** What the operation has no place for could only go where it does not belong. */
+/** Refuses arguments that the operation has no place for. */
 function assertKnown(given: Arguments, known: readonly string[]): void {
   const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown !== undefined) throw badArgument(unknown, 'is not one of the operation');

@@ -3,6 +3,7 @@
 // it is. The first final or failure ends the call; what the agent says after it is dropped.
 
 import { assertWanted, type EventBody, FabricError } from '@starloom/core';
+import { failure } from '../reasons.ts';
 
 /** In bytes as the agent sent them; one event more may be held. */
 const CAPACITY = 65_536;
@@ -16,6 +17,8 @@ interface Held {
 }
 
 export class CallEvents implements AsyncIterable<EventBody> {
+  readonly #maxBytes: number;
+  #bytes = 0;
   readonly #held: Held[] = [];
   #heldBytes = 0;
   #produced = false;
@@ -24,6 +27,16 @@ export class CallEvents implements AsyncIterable<EventBody> {
   #failure: FabricError | undefined;
   #consumer: PromiseWithResolvers<void> | undefined;
   #room: PromiseWithResolvers<void> | undefined;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** UPSTREAM_ERROR when the agent wrote more for the call than its manifest allows. */
+  count(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > this.#maxBytes) throw failure('output_too_large', { limit: this.#maxBytes });
+  }
 
   /** Whether the agent said anything at all. */
   get hasEvents(): boolean {

@@ -23,8 +23,3 @@ export function capabilityNotFound(
 export function closedError({ agent_id }: Manifest): FabricError {
   return failure('closed', { agent_id });
 }
-
-/** UPSTREAM_ERROR when an agent wrote more for one call than its manifest allows. */
-export function assertOutputFits(bytes: number, limit: number): void {
-  if (bytes > limit) throw failure('output_too_large', { limit });
-}

@@ -17,13 +17,13 @@ export function parseOptions<Schema extends z.ZodType>(
   throw failure('bad_options', { agent_id, protocol: protocolOf(endpoint), problems });
 }
 
-/** Of what an agent wrote; made once per agent, without the secrets of its manifest. */
+/** Makes the excerpts of what one agent wrote, which leave out the secrets of its manifest. */
 export function agentExcerpt({ endpoint }: Manifest): Excerpt {
   const { headers, env, options } = endpoint;
   return createExcerpt({ headers, env, others: secretsOf(options) });
 }
 
-/** What `oauth` among the options of an adapter gives. */
+/** The secrets in the option `oauth`. */
 function secretsOf(options: Readonly<Record<string, unknown>> = {}): readonly string[] {
   const oauth: Readonly<Record<string, unknown>> = Object(options.oauth);
   return OAUTH_SECRETS.map((name) => oauth[name]).filter((value) => typeof value === 'string');
@@ -40,7 +40,7 @@ export function tlsOptions({ tls }: Pick<Endpoint, 'tls'>) {
   };
 }
 
-/** For agents whose contract has no question for it: what the manifest says of them. */
+/** Describes an agent by its manifest, where its protocol has no request for that. */
 export function describeManifest(manifest: Manifest): AgentDescription {
   const { version, description, capabilities = [] } = manifest;
   return { version, capabilities, ...(description === undefined ? {} : { description }) };

@@ -1,7 +1,7 @@
-// What keeps a program apart: another user, or bubblewrap. In bubblewrap it sees the file system
-// read-only except the folder it runs in and those named writable, a private /tmp, and no processes but
-// its own. A program that lies below /tmp itself is shown there, read-only. What it may read stays readable, so that logins in the home folder work; `hidden` folders
-// are empty to it.
+// Isolates a program by another user, or by bubblewrap. In bubblewrap it sees the file system read-only
+// except the folder it runs in and those named writable, a private /tmp, and no processes but its own. A
+// program that lies below /tmp itself is shown there, read-only. Other files stay readable, so that logins
+// in the home folder work; `hidden` folders look empty.
 
 import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
@@ -50,7 +50,7 @@ export async function describeIsolation(
   }));
 }
 
-/** Whether the program may run when it cannot be isolated. A user that is named is meant. */
+/** Whether the program may run when it cannot be isolated. A named user is required. */
 export function mayRunWithout({ level, user }: Wanted): boolean {
   return level === 'preferred' || (level === 'none' && user === undefined);
 }
@@ -64,12 +64,12 @@ export async function isolate(
   const isolated = await find(start, isolation);
   if (isolated) return isolated;
   if (!mayRunWithout(isolation)) throw missingIsolation(isolation);
-  if (isolation.level === 'preferred') unisolated(isolation, log);
+  if (isolation.level === 'preferred') reportUnisolated(isolation, log);
   return start;
 }
 
-/** What is said of a program that runs without the isolation that it should have; logged once. */
-export function unisolated(isolation: Isolation, log: Log): Pick<Health, 'message' | 'fix'> {
+/** Reports a program that runs without the isolation that it should have; logged once. */
+export function reportUnisolated(isolation: Isolation, log: Log): Pick<Health, 'message' | 'fix'> {
   const message = 'The program runs without isolation';
   const { fix } = missingIsolation(isolation).details;
   if (!warned.has(isolation)) log.warn({ fix }, 'the program runs without isolation');

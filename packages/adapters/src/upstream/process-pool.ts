@@ -13,7 +13,7 @@ import {
 import { findProgram } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { closedError } from './call.ts';
-import { isolationState, mayRunWithout, unisolated } from './isolation.ts';
+import { isolationState, mayRunWithout, reportUnisolated } from './isolation.ts';
 import type { AgentProgram } from './program.ts';
 
 const RESTARTS = { firstMs: 100, longestMs: 30_000 };
@@ -88,7 +88,7 @@ export class ProcessPool<Process extends PooledProcess> {
     const online: Health = {
       status: 'online',
       checked_at,
-      ...(isUnavailable && mayRunWithout(isolation) && unisolated(isolation, log)),
+      ...(isUnavailable && mayRunWithout(isolation) && reportUnisolated(isolation, log)),
     };
     if (this.running.length > 0) return online;
     if (this.#isBackingOff) {

@@ -8,12 +8,13 @@ import {
   exceedsDepth,
   type FabricError,
   MAX_JSON_DEPTH,
+  tryParseJson,
 } from '@starloom/core';
-import { assertJsonLimits } from '@starloom/wire';
+import { jsonExcess, UPSTREAM_JSON_LIMITS } from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
 
-/** Events without which the answer would be another one. */
+/** Events that carry content of the answer. */
 type ContentType = 'token' | 'tool_call' | 'artifact' | 'final';
 
 /** `undefined` for an event to pass over; throws UPSTREAM_ERROR for malformed content. */
@@ -59,13 +60,8 @@ function withoutNulls(data: unknown): unknown {
   return Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null));
 }
 
-/** A document inside of a text; one that is none, or is too large to be one, stays a text. */
+/** Parses a text as JSON; a text that is not JSON, or is too large, stays a text. */
 export function parseOrText(text: string): unknown {
-  try {
-    assertJsonLimits(text);
-    const value: unknown = JSON.parse(text);
-    return exceedsDepth(value) ? text : value;
-  } catch {
-    return text;
-  }
+  const value = jsonExcess(text, UPSTREAM_JSON_LIMITS) ? undefined : tryParseJson(text);
+  return value === undefined || exceedsDepth(value) ? text : value;
 }

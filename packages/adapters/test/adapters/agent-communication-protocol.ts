@@ -10,7 +10,7 @@ export const facts: AdapterFacts = {
   misbehaviours: {
     'wrong ids': [[RUNS, 'another run']],
     'two finals': [[RUNS, 'ends with the first end: what follows is dropped']],
-    'events after the end': [[RUNS, 'is cut when it goes on for ever after its end']],
+    'events after the end': [[RUNS, 'is cut off when it keeps sending after its end']],
     'a stream without end': [[RUNS, 'of events without end']],
     'no end of a line or event': [[RUNS, 'with an event without end']],
     'invalid UTF-8': runs('bytes that are not UTF-8'),

@@ -9,7 +9,7 @@ export const facts: AdapterFacts = {
   misbehaviours: {
     'wrong ids': [
       [MCP, 'answers a question nobody asked'],
-      [MCP_STDIO, 'not when it answers what nobody asked'],
+      [MCP_STDIO, 'not when it answers a request that was never made'],
     ],
     'two finals': [
       [MCP, 'is believed once when it answers twice'],

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { FabricError, type Log, orAborted } from '@starloom/core';
-import { type BadLine, drained, readLines } from '@starloom/wire';
+import { type BadLine, readLines, whenDrained } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import type { Incoming, MessageChannel } from './message-channel.ts';
 
@@ -52,7 +52,7 @@ export function stdioChannel({
     async write(text) {
       if (!output.writable) throw failure('client_gone');
       if (!output.write(`${text}\n`))
-        await drained(output, { whenClosed: (cause) => failure('client_gone', {}, { cause }) });
+        await whenDrained(output, { whenClosed: (cause) => failure('client_gone', {}, { cause }) });
     },
     flushed: () => untilWritten(output),
     async close() {

@@ -3,6 +3,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type OAuthTokens, refreshAuthorization } from '@modelcontextprotocol/client';
+import { tryParseJson } from '@starloom/core';
 import { withFileLock, writeOwnFile } from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
@@ -151,7 +152,7 @@ export class TokenFile {
   async read(uri: string, clientId: string | undefined): Promise<StoredTokens | undefined> {
     const text = await readFile(this.#path, 'utf8').catch(() => undefined);
     if (text === undefined) return undefined;
-    const parsed = tokensSchema.safeParse(parseJson(text));
+    const parsed = tokensSchema.safeParse(tryParseJson(text));
     if (!parsed.success) return undefined;
     const { data } = parsed;
     const isSameClient = clientId === undefined || data.client_id === clientId;
@@ -173,13 +174,5 @@ export class TokenFile {
   /** Other processes that renew the same tokens wait. */
   async withLock<T>(work: () => Promise<T>): Promise<T> {
     return await withFileLock(this.#path, work);
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -34,7 +34,7 @@ export class Roots {
    * Where a client works in `folder`: that folder in place of the root that it is below, and first. The same
    * roots where it is below none.
    */
-  async narrowed(folder: string | undefined): Promise<Roots> {
+  async narrowTo(folder: string | undefined): Promise<Roots> {
     const named = folder === undefined ? undefined : resolve(folder);
     const real = named && (await realpath(named).catch(() => undefined));
     const above = real && this.#roots.find((root) => isInside(root.real, real));

@@ -146,7 +146,7 @@ export class NodeLink {
     this.#closed.resolve(reason);
   }
 
-  /** Whatever the reason is: the other side does not decide what becomes of the calls. */
+  /** The same error whatever the reason is: the other side does not decide how calls end. */
   #lost(sent: boolean): FabricError {
     return failure('link_lost', { peer: this.peer, sent }, { cause: this.#reason });
   }
@@ -240,7 +240,7 @@ export class NodeLink {
     throw failure(reason, { limit: this.maxLength });
   }
 
-  /** What cannot be sent any more is not needed: the connection is over. */
+  /** Drops a frame when the connection is over. */
   #send(frame: Frame): void {
     if (!this.isOpen) return;
     try {

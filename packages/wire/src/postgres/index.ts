@@ -1,3 +1,2 @@
 export { Database, type DatabaseOptions, type DatabaseSession } from './database.ts';
-export { DatabaseClock } from './database-clock.ts';
-export { Notifications, type NotificationsOptions } from './notifications.ts';
+export { DatabaseClock, Notifications, type NotificationsOptions } from './notifications.ts';

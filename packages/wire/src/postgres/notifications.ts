@@ -1,8 +1,8 @@
 // Hints of other gateways: a connection that only listens, and asks for the time. While it is down hints
 // are lost, so every listener is called once after each reconnect.
 
+import type { Clock } from '@starloom/core';
 import type { Client } from 'pg';
-import type { DatabaseClock } from './database-clock.ts';
 
 export interface NotificationsOptions {
   readonly url: string;
@@ -60,8 +60,8 @@ export class Notifications {
     });
     this.#client = client;
     client.on('notification', ({ payload = '' }) => this.#options.onHint(payload));
-    client.on('error', (error) => this.#lost(client, error));
-    client.on('end', () => this.#lost(client, undefined));
+    client.on('error', (error) => this.#onLost(client, error));
+    client.on('end', () => this.#onLost(client, undefined));
     await client.connect();
     await client.query(`LISTEN ${this.#options.channel}`);
     await this.#askTime(client);
@@ -70,7 +70,7 @@ export class Notifications {
 
   #probeLater(client: Client): void {
     this.#timer = setTimeout(() => {
-      const late = setTimeout(() => this.#lost(client, new Error('no answer')), PROBE_MS);
+      const late = setTimeout(() => this.#onLost(client, new Error('no answer')), PROBE_MS);
       this.#askTime(client).then(
         () => {
           clearTimeout(late);
@@ -78,7 +78,7 @@ export class Notifications {
         },
         (error: unknown) => {
           clearTimeout(late);
-          this.#lost(client, error);
+          this.#onLost(client, error);
         },
       );
     }, PROBE_MS).unref();
@@ -88,11 +88,11 @@ export class Notifications {
     const askedAt = performance.now();
     const sql = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now';
     const { rows } = await client.query(sql);
-    // Late answers say little: this process may have been paused.
+    // A late answer is not used: this process may have been paused.
     if (performance.now() - askedAt < LATE_MS) this.#options.time.set(Number(rows[0]?.now));
   }
 
-  #lost(client: Client, error: unknown): void {
+  #onLost(client: Client, error: unknown): void {
     if (this.#client !== client || this.#isClosed) return;
     this.#client = undefined;
     if (error !== undefined) this.#options.onError(error);
@@ -112,5 +112,24 @@ export class Notifications {
         },
       );
     }, ms).unref();
+  }
+}
+
+/** The time of the database, once it is known: gateways agree on leases, however their own clocks are set. */
+export class DatabaseClock implements Clock {
+  #now = Date.now();
+  #at = performance.now();
+
+  set(now: number): void {
+    this.#now = now;
+    this.#at = performance.now();
+  }
+
+  now(): number {
+    return Math.floor(this.#now + this.monotonic() - this.#at);
+  }
+
+  monotonic(): number {
+    return performance.now();
   }
 }

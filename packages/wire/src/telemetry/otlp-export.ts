@@ -67,7 +67,7 @@ export function openOtlpExport(options: OtlpExportOptions): OtlpExport {
   const points =
     metrics && readMetrics && openMetricExport(metrics, readMetrics, { resource, scope, options });
   return {
-    addSpan: (span) => spans?.add(new ExportedSpan(span, resource, scope)),
+    addSpan: (span) => spans?.add(toReadableSpan(span, resource, scope)),
     addLine: (line) => lines?.add(toLogRecord(line, resource, scope)),
     async close() {
       await points?.close();
@@ -113,45 +113,31 @@ function openMetricExport(
   };
 }
 
-class ExportedSpan implements ReadableSpan {
-  readonly name: string;
-  readonly kind: SpanKind;
-  readonly startTime: HrTime;
-  readonly endTime: HrTime;
-  readonly duration: HrTime;
-  readonly status: ReadableSpan['status'];
-  readonly attributes: ReadableSpan['attributes'];
-  readonly links = [];
-  readonly events = [];
-  readonly ended = true;
-  readonly resource: Resource;
-  readonly instrumentationScope: Scope;
-  readonly droppedAttributesCount = 0;
-  readonly droppedEventsCount = 0;
-  readonly droppedLinksCount = 0;
-  readonly parentSpanContext?: SpanContext;
-  readonly #context: SpanContext;
-
-  constructor(span: EndedSpan, resource: Resource, scope: Scope) {
-    const { traceId, spanId, parentSpanId, startMs, endMs, failure } = span;
-    this.name = span.name;
-    this.kind = KINDS[span.kind];
-    this.startTime = toHrTime(startMs);
-    this.endTime = toHrTime(endMs);
-    this.duration = toHrTime(endMs - startMs);
-    this.status = failure === undefined ? UNSET : { code: SpanStatusCode.ERROR, message: failure };
-    this.attributes = span.attributes;
-    this.resource = resource;
-    this.instrumentationScope = scope;
-    this.#context = toContext(traceId, spanId);
-    if (parentSpanId === undefined) return;
-    const isRemote = span.kind === 'server' || span.kind === 'consumer';
-    this.parentSpanContext = { ...toContext(traceId, parentSpanId), isRemote };
-  }
-
-  spanContext(): SpanContext {
-    return this.#context;
-  }
+function toReadableSpan(span: EndedSpan, resource: Resource, scope: Scope): ReadableSpan {
+  const { name, kind, traceId, spanId, parentSpanId, startMs, endMs, failure } = span;
+  const context = toContext(traceId, spanId);
+  const isRemote = kind === 'server' || kind === 'consumer';
+  return {
+    name,
+    kind: KINDS[kind],
+    startTime: toHrTime(startMs),
+    endTime: toHrTime(endMs),
+    duration: toHrTime(endMs - startMs),
+    status: failure === undefined ? UNSET : { code: SpanStatusCode.ERROR, message: failure },
+    attributes: span.attributes,
+    links: [],
+    events: [],
+    ended: true,
+    resource,
+    instrumentationScope: scope,
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+    spanContext: () => context,
+    ...(parentSpanId !== undefined && {
+      parentSpanContext: { ...toContext(traceId, parentSpanId), isRemote },
+    }),
+  };
 }
 
 const KINDS = {

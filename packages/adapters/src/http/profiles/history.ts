@@ -26,7 +26,7 @@ export function messagesIn(handle: AgentHandle | undefined): readonly HistoryMes
   return parsed.success ? parsed.data.map(({ role, content }) => ({ role, content })) : [];
 }
 
-/** The last messages that fit; whole turns, of a question and its answer, are let go. */
+/** The last messages that fit; whole turns, of a question and its answer, are dropped. */
 export function lastMessages(
   messages: readonly HistoryMessage[],
   bytes: number,

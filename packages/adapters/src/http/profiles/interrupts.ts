@@ -32,7 +32,7 @@ interface InterruptFields {
   readonly native: unknown;
 }
 
-/** Questions under the ids that the agent gave; those it cannot be answered by are left out. */
+/** Questions under the ids that the agent gave; those without a usable id are left out. */
 export function toInterrupts(all: readonly InterruptFields[]): Interrupt[] {
   return all.slice(0, MAX_INTERRUPTS).flatMap(({ id, said, schema, native }, index) => {
     if (typeof id !== 'string' || id === '' || id.length > 512 || exceedsDepth(native)) return [];

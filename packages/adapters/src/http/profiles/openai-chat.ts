@@ -73,7 +73,7 @@ class ChatTranslator {
     this.text = [content, refusal].filter((text) => typeof text === 'string').join('');
   }
 
-  /** An answer that was cut off is none. */
+  /** Throws for an answer that was cut off. */
   *ending(isDone: boolean): Generator<EventBody, void, undefined> {
     if (this.#finish === undefined && !(isDone && this.text !== '')) throw failure('no_final');
     if (this.#finish === 'length' || this.#finish === 'content_filter') {

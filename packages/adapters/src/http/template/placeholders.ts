@@ -46,7 +46,7 @@ export function fillFromAgent(tree: unknown, document: unknown): unknown {
   return orAgentFault(() => fill(tree, document));
 }
 
-/** Places whose values came from an agent; nothing is said of what was sent. */
+/** Turns BAD_INPUT of a place into a fault of the agent, since its value came from there. */
 export function orAgentFault<Value>(read: () => Value): Value {
   try {
     return read();
@@ -57,7 +57,7 @@ export function orAgentFault<Value>(read: () => Value): Value {
   }
 }
 
-/** Nothing for a place without a value; BAD_INPUT for a value that does not fit it. */
+/** `undefined` for a place without a value; BAD_INPUT for a value that does not fit it. */
 export function valueFor(place: Place, sources: unknown): unknown {
   const { $from, $type, $default, $required } = place;
   const value = pointTo(sources, $from) ?? $default;

@@ -84,7 +84,7 @@ class TemplateCall {
     const { done, poll } = this.#template;
     const forms: AnswerForms = { done, lines: true, texts: true };
     for await (const item of this.#call.requests.stream(request, forms)) {
-      if (item.type === 'head') this.#began(item);
+      if (item.type === 'head') this.#noteHead(item);
       if (item.type === 'value') {
         const body = this.#fromEvent(item);
         if (body) yield body;
@@ -98,7 +98,7 @@ class TemplateCall {
     throw failure('no_final');
   }
 
-  #began({ head }: Extract<JsonValue, { type: 'head' }>): void {
+  #noteHead({ head }: Extract<JsonValue, { type: 'head' }>): void {
     this.#sent = true;
     this.#isEmpty = head.headers['content-type'] === undefined;
     const { location } = head.headers;

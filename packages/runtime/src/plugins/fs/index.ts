@@ -20,7 +20,7 @@ export default definePlugin({
     const { folder, workspace, editor } = host;
     const allowed = await Roots.open(roots, folder);
     const tools = {
-      roots: await allowed.narrowed(workspace),
+      roots: await allowed.narrowTo(workspace),
       maxBytes: max_bytes,
       turns: new TurnsByKey(),
       editor,

@@ -3,19 +3,20 @@
 // JSON within limits. What the status alone says becomes a failure of ours here, since the SDK keeps
 // it in a text.
 
-import { isUtf8 } from 'node:buffer';
-import { FabricError, isObject, statusFailure, toFields } from '@starloom/core';
+import { FabricError, isObject, statusFailure, toFields, tryParseJson } from '@starloom/core';
 import {
-  assertJsonLimits,
   type Excerpt,
   type GuardedHttp,
   type HttpAnswer,
   type HttpHead,
+  jsonExcess,
+  parseUpstreamJson,
   SseParser,
+  UPSTREAM_JSON_LIMITS,
 } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 
-interface GuardedFetchOptions {
+interface AgentFetchOptions {
   readonly http: GuardedHttp;
   readonly origins: ReadonlySet<string>;
   /** Of every request; names in lower case. */
@@ -33,13 +34,13 @@ interface FetchInit {
   readonly signal?: AbortSignal | null;
 }
 
-export type GuardedFetch = (input: string | URL, init?: FetchInit) => Promise<Response>;
+export type AgentFetch = (input: string | URL, init?: FetchInit) => Promise<Response>;
 
 const ERROR_BYTES = 65_536;
 /** Failures that the status identifies, whatever the body says. */
 const TOLD_BY_STATUS: ReadonlySet<number> = new Set([401, 403, 407, 408, 429]);
 
-export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+export function createAgentFetch(options: AgentFetchOptions): AgentFetch {
   return async (input, init = {}) => {
     const url = new URL(input);
     if (!options.origins.has(url.origin))
@@ -59,7 +60,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   };
 }
 
-function send(url: URL, init: FetchInit, { http, headers }: GuardedFetchOptions): HttpAnswer {
+function send(url: URL, init: FetchInit, { http, headers }: AgentFetchOptions): HttpAnswer {
   const { method, body, signal } = init;
   const given = Object.entries(toFields(init.headers)).map(([name, value]) => {
     return [name.toLowerCase(), String(value)] as const;
@@ -72,33 +73,18 @@ function send(url: URL, init: FetchInit, { http, headers }: GuardedFetchOptions)
   return http.send(url, request, signal ?? undefined);
 }
 
-export function parseJson(text: string): unknown {
-  assertJsonLimits(text);
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own error quotes the text, so it is not kept as the cause.
-    throw failure('invalid_json');
-  }
-}
-
 /** The whole body, checked; a status that is no success is thrown unless its body is of A2A. */
 async function readText(
   answer: HttpAnswer,
   { status, headers }: HttpHead,
-  { maxResultBytes, excerpt }: GuardedFetchOptions,
+  { maxResultBytes, excerpt }: AgentFetchOptions,
 ): Promise<string> {
-  const isError = status >= 300;
-  const limit = isError ? ERROR_BYTES : maxResultBytes;
-  if (!isError && Number(headers['content-length']) > limit)
-    throw failure('result_too_large', { limit });
-  const { bytes, isWhole } = await answer.read(limit);
-  if (!isError) {
-    if (!isWhole) throw failure('result_too_large', { limit });
-    assertUtf8(bytes);
-    if (status !== 204) assertAnswer(bytes.toString('utf8'));
-    return bytes.toString('utf8');
+  if (status < 300) {
+    const text = await answer.text(maxResultBytes);
+    if (status !== 204) assertAnswer(text);
+    return text;
   }
+  const { bytes } = await answer.read(ERROR_BYTES);
   const text = bytes.toString('utf8');
   const retryAfter = headers['retry-after'];
   const refused = statusFailure({ status, text: excerpt(text), retryAfter });
@@ -109,14 +95,11 @@ async function readText(
 /** The events of a stream, each checked before the SDK sees it. */
 async function* events(
   answer: HttpAnswer,
-  { maxResultBytes, maxStreamBytes }: GuardedFetchOptions,
+  { maxResultBytes, maxStreamBytes }: AgentFetchOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parser = new SseParser({ maxEventBytes: maxResultBytes });
-  let bytes = 0;
   try {
-    for await (const chunk of answer.body()) {
-      bytes += chunk.length;
-      if (bytes > maxStreamBytes) throw failure('stream_too_large', { limit: maxStreamBytes });
+    for await (const chunk of answer.body(maxStreamBytes)) {
       for (const { event, data } of parser.push(chunk)) {
         const type = isBareError(assertAnswer(data)) ? 'error' : event.replace(/\s/g, '');
         const lines = data.split('\n').map((line) => `data: ${line}\n`);
@@ -149,13 +132,9 @@ function isStream({ headers }: HttpHead): boolean {
   return (headers['content-type'] ?? '').toLowerCase().startsWith('text/event-stream');
 }
 
-function assertUtf8(bytes: Buffer): void {
-  if (!isUtf8(bytes)) throw failure('invalid_utf8');
-}
-
 /** JSON in which every entry of a list that the SDK walks is an object. */
 function assertAnswer(text: string): unknown {
-  const answer = parseJson(text);
+  const answer = parseUpstreamJson(text);
   if (!hasHole(answer)) return answer;
   throw failure('bad_answer');
 }
@@ -179,15 +158,10 @@ function hasHole(value: unknown): boolean {
 
 /** Whether the body of a failure says more than its status. */
 function holdsError(text: string): boolean {
-  try {
-    assertJsonLimits(text);
-    const { error, code, message } = toFields(JSON.parse(text));
-    // REST of 0.3 has no envelope.
-    if (typeof code === 'number' && typeof message === 'string') return true;
-    return isObject(error);
-  } catch {
-    return false;
-  }
+  if (jsonExcess(text, UPSTREAM_JSON_LIMITS)) return false;
+  const { error, code, message } = toFields(tryParseJson(text));
+  // REST of 0.3 has no envelope.
+  return isObject(error) || (typeof code === 'number' && typeof message === 'string');
 }
 
 const LEFT = new FabricError('CANCELLED', 'The answer is not read any more');

@@ -4,14 +4,14 @@
 import type { Writable } from 'node:stream';
 import { FabricError } from '@starloom/core';
 
-interface DrainedOptions {
+interface WhenDrainedOptions {
   readonly signal?: AbortSignal | undefined;
   /** The error of a stream that closed instead; `cause` is what it failed with, if it said. */
   readonly whenClosed: (cause: unknown) => FabricError;
 }
 
 /** Resolves once `writable` takes more or has finished; rejects when it closes or `signal` aborts. */
-export function drained(writable: Writable, options: DrainedOptions): Promise<void> {
+export function whenDrained(writable: Writable, options: WhenDrainedOptions): Promise<void> {
   const { signal, whenClosed } = options;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(FabricError.from(signal.reason));
