@@ -27,7 +27,7 @@ async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Pr
   try {
     return await new Promise((resolve, reject) => {
       socket.once('unexpected-response', (request, { statusCode = 0, headers }) => {
-        reject(refused(url, statusCode, headers['retry-after']));
+        reject(refusedFailure(url, statusCode, headers['retry-after']));
         request.destroy();
       });
       socket.on('error', (cause) => {
@@ -74,7 +74,7 @@ function toTransport(socket: WebSocket): Transport {
   return transport;
 }
 
-function refused(url: string, status: number, retryAfter: string | undefined) {
+function refusedFailure(url: string, status: number, retryAfter: string | undefined) {
   const row = `refused/${status}`;
   const retry_after_ms = Number(retryAfter) * 1_000;
   return failure(isRow(row) ? row : 'refused/other', {

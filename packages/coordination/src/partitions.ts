@@ -1,5 +1,5 @@
-// Where everything lies in the store. Whatever must change together is in one partition; what is
-// only found through another (indexes, bodies, histories) has its own. Ids hold none of the
+// The partitions of the store. Entries that must change together are in one partition; indexes,
+// bodies and histories have their own. Ids hold none of the
 // characters that separate the parts of a name.
 
 import { createHash } from 'node:crypto';

@@ -30,22 +30,29 @@ export async function openPackageRegistry(
 ): Promise<Registry> {
   const loaded = await loadPackage(name, dependencies.folder);
   const registry = await open(loaded, options, dependencies).catch((cause: unknown) => {
-    throw FabricError.is(cause) ? cause : refused(name, 'cannot be opened', SEE_CAUSE, cause);
+    throw FabricError.is(cause)
+      ? cause
+      : packageFailure(name, 'cannot be opened', SEE_CAUSE, cause);
   });
   const missing = METHODS.filter((method) => !hasMethod(registry, method));
   if (missing.length === 0) return registry as Registry;
-  throw refused(name, `opened a registry without ${missing.join(', ')}`, 'use a newer version');
+  throw packageFailure(
+    name,
+    `opened a registry without ${missing.join(', ')}`,
+    'use a newer version',
+  );
 }
 
 /** BAD_INPUT when there is no such package, or it is none of a registry. */
 export async function loadPackage(name: string, folder: string): Promise<RegistryPackage> {
   const loaded = await importPackage(name, folder).catch((cause: unknown) => {
-    throw refused(name, 'cannot be loaded', SEE_CAUSE, cause);
+    throw packageFailure(name, 'cannot be loaded', SEE_CAUSE, cause);
   });
-  if (!loaded) throw refused(name, 'cannot be found', `run "npm install ${name}" in ${folder}`);
+  if (!loaded)
+    throw packageFailure(name, 'cannot be found', `run "npm install ${name}" in ${folder}`);
   if (!isRegistryPackage(loaded)) {
     const fix = 'name a package that exports the function openRegistry(options, dependencies)';
-    throw refused(name, 'does not export openRegistry', fix);
+    throw packageFailure(name, 'does not export openRegistry', fix);
   }
   return loaded;
 }
@@ -87,7 +94,7 @@ function hasMethod(value: unknown, name: string): boolean {
   return typeof (value as Record<string, unknown>)[name] === 'function';
 }
 
-function refused(name: string, what: string, fix: string, cause?: unknown): FabricError {
+function packageFailure(name: string, what: string, fix: string, cause?: unknown): FabricError {
   return new FabricError('BAD_INPUT', `The registry package ${name} ${what}`, {
     details: { reason: 'package', package: name, fix },
     cause,

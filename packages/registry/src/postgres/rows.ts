@@ -83,7 +83,7 @@ export class InstanceRows {
       if (!agentIdSchema.safeParse(agent_id).success) return undefined;
       return { ...common, manifest: stub(agent_id, node_id), owner: NO_OWNER, hold: UNSIGNED };
     }
-    const instance = this.#opened(row);
+    const instance = this.#openPart(row);
     const manifest = { ...this.#definition(row), ...instance, node_id } as Manifest;
     return this.withHold({
       ...common,
@@ -104,7 +104,7 @@ export class InstanceRows {
     const { manifest, owner = null, state, epoch = 0, leaseMs = null, revision } = entry;
     const { agent_id, node_id } = manifest;
     const digest = entry.digest ?? definitionDigest(manifest);
-    const body = JSON.stringify(this.#sealed(manifest));
+    const body = JSON.stringify(this.#toSealedPart(manifest));
     const mac = this.#mac('instance', agent_id, node_id, digest, body, owner);
     const expires_at = state === 'expired' ? null : (entry.expiresAt ?? null);
     return {
@@ -129,7 +129,7 @@ export class InstanceRows {
     this.#definitions.clear();
   }
 
-  #sealed(manifest: Manifest): object {
+  #toSealedPart(manifest: Manifest): object {
     const instance = instancePart(manifest);
     const { headers, env, ...open } = instance.endpoint;
     if (!headers && !env) return instance;
@@ -138,7 +138,7 @@ export class InstanceRows {
   }
 
   /** Entries of earlier versions are not sealed. */
-  #opened(row: InstanceRow): Partial<Manifest> {
+  #openPart(row: InstanceRow): Partial<Manifest> {
     const instance = JSON.parse(row.body);
     const { sealed, ...open } = instance.endpoint;
     if (typeof sealed !== 'string') return instance;
