@@ -13,7 +13,6 @@ import {
   invalid,
   isResponse,
   parseRequest,
-  protocolError,
   type RpcReply,
   type RpcRequest,
   type RpcResponse,
@@ -59,18 +58,6 @@ export class RpcPeer {
     if (Array.isArray(message)) return await this.#handleBatch(message, options);
     const answer = await this.#handleOne(message, options.cut);
     return answer && toReply(withTrace(answer, options));
-  }
-
-  /** The same for a transport that has text. */
-  async handleText(text: string): Promise<string | undefined> {
-    let message: unknown;
-    try {
-      message = JSON.parse(text);
-    } catch {
-      const error = protocolError(-32700, 'The message is not JSON', 'send one JSON text');
-      return JSON.stringify(errorAnswer(null, error));
-    }
-    return (await this.reply(message))?.toText();
   }
 
   /** Ends subscriptions and waits of this client. Who waited is answered with `reason`, if any. */
