@@ -2,10 +2,10 @@
 // hold. A file is complete and synced before the row that names it is written.
 
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { FabricError } from '@starloom/core';
-import { diskFull, diskRoom, isDiskFull } from '@starloom/wire';
+import { diskFull, diskRoom, isDiskFull, writeOwnFile } from '@starloom/wire';
 import { FILE_MARK } from './ledger/job-tables.ts';
 import type { JobDocuments } from './ledger/ledger-engine.ts';
 import { failure } from './reasons.ts';
@@ -66,10 +66,7 @@ export class DocumentFolder implements JobDocuments {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       if (diskRoom(folder).room < bytes) throw diskFull(UNWRITTEN);
-      const path = join(folder, name);
-      const temporary = `${path}.${crypto.randomUUID()}`;
-      await writeWhole(temporary, text);
-      await rename(temporary, path);
+      await writeOwnFile(join(folder, name), text);
       await syncFolder(folder);
       if (!this.#made.has(jobId)) await syncFolder(dirname(folder));
       this.#made.add(jobId);
@@ -99,18 +96,6 @@ export class DocumentFolder implements JobDocuments {
   /** Spread over folders: there may be a million jobs. */
   #folder(jobId: string): string {
     return join(this.#path, jobId.slice(0, 2), jobId);
-  }
-}
-
-/** Leaves nothing behind when it fails. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  try {
-    await using file = await open(path, 'wx', 0o600);
-    await file.writeFile(text);
-    await file.sync();
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
   }
 }
 

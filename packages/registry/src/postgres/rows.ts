@@ -35,19 +35,6 @@ export interface InstanceRow {
   readonly definition_mac: string | null;
 }
 
-/** What is written of an instance, besides its definition. */
-export type WrittenInstance = Omit<InstanceRow, 'definition' | 'definition_mac'>;
-
-export interface WrittenDefinition {
-  readonly agent_id: string;
-  readonly digest: string;
-  readonly body: string;
-  readonly capabilities: readonly string[];
-  readonly tags: readonly string[];
-  readonly tier: string;
-  readonly mac: string;
-}
-
 const UNSIGNED: InstanceHold = Object.freeze({
   reason: 'unsigned',
   message: 'The entry was not written by a gateway of this realm',
@@ -100,7 +87,8 @@ export class InstanceRows {
     return hold ? { ...entry, hold } : entry;
   }
 
-  toRow(entry: InstanceEntry): WrittenInstance {
+  /** What is written of an instance, besides its definition. */
+  toRow(entry: InstanceEntry): Omit<InstanceRow, 'definition' | 'definition_mac'> {
     const { manifest, owner = null, state, epoch = 0, leaseMs = null, revision } = entry;
     const { agent_id, node_id } = manifest;
     const digest = entry.digest ?? definitionDigest(manifest);
@@ -113,10 +101,7 @@ export class InstanceRows {
     };
   }
 
-  toDefinition({
-    manifest,
-    digest = definitionDigest(manifest),
-  }: InstanceEntry): WrittenDefinition {
+  toDefinition({ manifest, digest = definitionDigest(manifest) }: InstanceEntry) {
     const { agent_id, capabilities = [], tags, trust_tier: tier } = manifest;
     const body = JSON.stringify(definitionOf(manifest));
     const mac = this.#mac('definition', agent_id, digest, body);
