@@ -7,7 +7,6 @@ export interface WebSocketOptions {
   readonly url: string;
   readonly key?: string | undefined;
   readonly maxMessageBytes?: number | undefined;
-  readonly connectMs?: number | undefined;
 }
 
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
@@ -40,12 +39,12 @@ async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Pr
   }
 }
 
-function createSocket({ url, key, maxMessageBytes, connectMs }: WebSocketOptions): WebSocket {
+function createSocket({ url, key, maxMessageBytes }: WebSocketOptions): WebSocket {
   try {
     return new WebSocket(url, {
       headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
       maxPayload: maxMessageBytes ?? MAX_MESSAGE_BYTES,
-      handshakeTimeout: connectMs ?? CONNECT_MS,
+      handshakeTimeout: CONNECT_MS,
       perMessageDeflate: false,
     });
   } catch (cause) {

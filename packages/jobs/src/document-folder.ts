@@ -10,31 +10,25 @@ import { FILE_MARK } from './ledger/job-tables.ts';
 import type { JobDocuments } from './ledger/ledger-engine.ts';
 import { failure } from './reasons.ts';
 
+/** Larger documents are refused. */
+const MAX_BYTES = 64 * 1024 * 1024;
 const UNWRITTEN = 'a document of the job cannot be written';
 
 export interface DocumentFolderOptions {
   readonly path: string;
   /** From this size on a document becomes a file. */
   readonly inlineBytes?: number | undefined;
-  /** Larger ones are refused. */
-  readonly maxBytes?: number;
 }
 
 export class DocumentFolder implements JobDocuments {
   readonly #path: string;
   readonly #inlineBytes: number;
-  readonly #maxBytes: number;
   /** Jobs that have a folder, as far as this process made it. */
   readonly #made = new Set<string>();
 
-  constructor({
-    path,
-    inlineBytes = 256 * 1024,
-    maxBytes = 64 * 1024 * 1024,
-  }: DocumentFolderOptions) {
+  constructor({ path, inlineBytes = 256 * 1024 }: DocumentFolderOptions) {
     this.#path = path;
     this.#inlineBytes = inlineBytes;
-    this.#maxBytes = maxBytes;
   }
 
   store(jobId: string, text: string): string | Promise<string> {
@@ -42,7 +36,7 @@ export class DocumentFolder implements JobDocuments {
     if (text.length * 3 < this.#inlineBytes) return text;
     const bytes = Buffer.byteLength(text);
     if (bytes < this.#inlineBytes) return text;
-    if (bytes > this.#maxBytes) throw failure('too_large', { bytes, max_bytes: this.#maxBytes });
+    if (bytes > MAX_BYTES) throw failure('too_large', { bytes, max_bytes: MAX_BYTES });
     return this.#write(jobId, text, bytes);
   }
 
