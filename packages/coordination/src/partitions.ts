@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Snapshot } from './coordination-store.ts';
 
-/** Who is registered: a lease per agent, whose token is its epoch, and `agent/<id>`. */
+/** Registered agents: a lease per agent, whose token is its epoch, and `agent/<id>`. */
 export const AGENTS = 'agents';
 /** Which principal each agent id belongs to. */
 export const BINDINGS = 'bindings';
@@ -23,7 +23,7 @@ export const partitionOf = {
   principal: (principalId: string) => `principal:${digest(principalId)}`,
   /** The agents that offer a capability, by id. */
   capability: (name: string) => `capability:${name}`,
-  /** What is known of each chunk, by its hash, and who read it; the bodies are apart. */
+  /** Records of chunks by hash, their uses and references; the bodies are apart. */
   chunks: (sessionId: string) => `chunks:${sessionId}`,
   chunkBodies: (sessionId: string) => `chunk-bodies:${sessionId}`,
   /** Results, generations and counts of one scope; `cacheIndex` says what is there. */

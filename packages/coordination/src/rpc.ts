@@ -60,7 +60,7 @@ export class RpcPeer {
     return answer && toReply(withTrace(answer, options));
   }
 
-  /** Ends subscriptions and waits of this client. Who waited is answered with `reason`, if any. */
+  /** Ends subscriptions and waits of this client. Requests that wait are answered with `reason`, if any. */
   async close(reason?: FabricError): Promise<void> {
     this.#closedFor ??= reason;
     this.#onClose();
@@ -152,7 +152,7 @@ function withTrace(response: RpcResponse, { trace }: ReplyOptions): RpcResponse 
   return { ...response, error: { ...error, data: { ...error.data, trace: trace() } } };
 }
 
-/** Who asks, unless `agent_id` says whom the request is about. */
+/** The names in a request; `agent_id` is left out where it is not that of the caller. */
 function namedIn(params: Named, { aboutAgent }: Method): Named {
   return aboutAgent ? { ...params, agent_id: undefined } : params;
 }

@@ -1,4 +1,4 @@
-// Sessions and who takes part in them. A member's entry and the roster change together with the
+// Sessions and their members. A member's entry and the roster change together with the
 // notice of it; the index of an agent's sessions is written before and cleared after, so that it
 // never lacks one.
 

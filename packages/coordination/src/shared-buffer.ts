@@ -118,7 +118,7 @@ export class SharedBuffer {
     return await this.#options.access.fresh(caller, sessionId, need);
   }
 
-  /** Who put the same bytes as text gets text back. */
+  /** An agent that put the same bytes as text gets text back. */
   async #noteAgain(sessionId: string, known: ChunkRecord, { encoding }: NewChunk): Promise<void> {
     await this.#index.count(sessionId, 'deduplicated');
     if (encoding !== 'utf8' || known.encoding === 'utf8') return;

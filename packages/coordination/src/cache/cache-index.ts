@@ -187,13 +187,13 @@ export function namedLabels(named: {
 }
 
 export const markKey = (label: string) => `invalidated/${label}`;
-/** Who computes it; the version of the entry is when that began. */
+/** The claim on a result; the version of the entry is when the computation began. */
 export const claimKey = (key: string) => `claim/${key}`;
 export const entryKey = (key: string) => `entry/${key}`;
 const infoKey = (key: string) => `info/${key}`;
 const usedKey = (key: string) => `used/${key}`;
 
-/** Who shares results: all agents of a principal, one agent, or the members of a session. */
+/** All agents of a principal, one agent, or the members of a session share results. */
 export const CACHE_SCOPES = ['principal', 'agent', 'session'] as const;
 export type CacheScope = (typeof CACHE_SCOPES)[number];
 

@@ -142,7 +142,7 @@ export function lockHeld(resource: string, leases: readonly Lease[], own: string
   return failure('lock_held/other', { resource, holder, ...until });
 }
 
-/** Who holds the lock, and until when at most. */
+/** The holder of the lock, and until when it has the lock at most. */
 export function inTheWay(leases: readonly Lease[]): {
   readonly holder?: string;
   readonly expires_at?: number;
