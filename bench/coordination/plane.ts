@@ -50,7 +50,7 @@ export function planeTarget(cell: CellName, { writers }: Plane): UpdateTarget {
 export async function update(writer: Writer | undefined, turn: number): Promise<void> {
   if (writer === undefined) throw new FabricError('BAD_INPUT', 'A plane needs a writer');
   const { peer, requests } = writer;
-  const answer = await peer.handleText(requests[turn % requests.length] ?? '');
+  const answer = await answerTo(peer, requests[turn % requests.length] ?? '');
   if (!answer?.includes('"result"')) throw refused(answer);
 }
 
@@ -61,10 +61,15 @@ async function prove(peer: RpcPeer, sessionId: string, use: LockUse): Promise<Lo
 }
 
 async function ask(peer: RpcPeer, request: { readonly method: string; readonly params: object }) {
-  const text = await peer.handleText(JSON.stringify({ jsonrpc: '2.0', id: 1, ...request }));
+  const text = await answerTo(peer, JSON.stringify({ jsonrpc: '2.0', id: 1, ...request }));
   const { result } = JSON.parse(text ?? '{}') as { result?: Readonly<Record<string, unknown>> };
   if (result) return result;
   throw refused(text);
+}
+
+/** As a transport does it: text in, text out. */
+async function answerTo(peer: RpcPeer, text: string): Promise<string | undefined> {
+  return (await peer.reply(JSON.parse(text)))?.toText();
 }
 
 function refused(answer: string | undefined): FabricError {

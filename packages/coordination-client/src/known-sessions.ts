@@ -29,7 +29,7 @@ export class KnownSessions {
   /** Those it was in before, some of which may be over, and those it is in now. */
   async list(send: Send): Promise<readonly string[]> {
     const before = this.#ids;
-    this.#ids = new Set(await this.#listed(send));
+    this.#ids = new Set(await this.#readList(send));
     return [...before.union(this.#ids)];
   }
 
@@ -48,7 +48,7 @@ export class KnownSessions {
     return agent_id === undefined || agent_id === this.#agentId;
   }
 
-  async #listed(send: Send): Promise<Iterable<string>> {
+  async #readList(send: Send): Promise<Iterable<string>> {
     try {
       const answer = await send('session_manager.list', {});
       const { sessions } = answer as MethodResult<'session_manager.list'>;

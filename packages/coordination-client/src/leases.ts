@@ -78,12 +78,13 @@ export class Leases {
     if (!this.#isOwn(params)) return;
     const fields = { ...params, ...(result as Fields) };
     const ttlMs = Number(params.ttl_ms ?? TTL_MS);
-    if (method === ENDING) this.#ended(params.session_id);
+    if (method === ENDING) this.#noteEnded(params.session_id);
     if (method === 'memory_locker.release') this.known.giveUp(toLock(params));
-    if (method === 'memory_locker.renew') this.#renewed(toLock(fields), leaseEnd(askedAt, ttlMs));
+    if (method === 'memory_locker.renew')
+      this.#noteRenewed(toLock(fields), leaseEnd(askedAt, ttlMs));
     if (method !== 'memory_locker.acquire') return;
-    if (fields.queued === true) this.#queued({ ...toTicket(fields), ttlMs });
-    else this.#acquired(toLock(fields), leaseEnd(grantedAt(params, askedAt), ttlMs));
+    if (fields.queued === true) this.#noteQueued({ ...toTicket(fields), ttlMs });
+    else this.#noteAcquired(toLock(fields), leaseEnd(grantedAt(params, askedAt), ttlMs));
   }
 
   onRefused(method: string, params: Fields, error: unknown): void {
@@ -182,33 +183,33 @@ export class Leases {
     this.#sendOrLog('memory_locker.release', { ...whose, ...lock });
   }
 
-  #acquired(lock: HeldLock, until: number): void {
+  #noteAcquired(lock: HeldLock, until: number): void {
     const lost = this.known.lossOf(lock);
     if (lost) throw lockLost(lost);
-    if (until <= performance.now()) throw this.#cameTooLate(lock);
+    if (until <= performance.now()) throw this.#giveBackLate(lock);
     this.known.keep(lock, until);
   }
 
-  #cameTooLate(lock: HeldLock): FabricError {
+  #giveBackLate(lock: HeldLock): FabricError {
     this.known.giveUp(lock);
     this.#sendOrLog('memory_locker.release', { ...lock });
     return lockLost({ ...lock, reason: 'expired' });
   }
 
   /** A lock already reported as lost has no holder: the client gives it back. */
-  #renewed(lock: HeldLock, until: number): void {
+  #noteRenewed(lock: HeldLock, until: number): void {
     if (this.known.lossOf(lock)) this.#sendOrLog('memory_locker.release', { ...lock });
     else this.known.keep(lock, until);
   }
 
   /** The grant may have been pushed before the answer with the ticket. */
-  #queued(opened: OpenTicket): void {
+  #noteQueued(opened: OpenTicket): void {
     const lock = this.#tickets.open(opened);
     if (lock && this.known.isHeld(lock))
       this.known.keep(lock, leaseEnd(performance.now(), opened.ttlMs));
   }
 
-  #ended(sessionId: unknown): void {
+  #noteEnded(sessionId: unknown): void {
     this.#giveUpAll(sessionId);
     this.#ending.delete(sessionId);
   }

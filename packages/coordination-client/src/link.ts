@@ -64,7 +64,7 @@ const MAX_PAUSE_MS = 60_000;
 export class Link {
   readonly #options: LinkOptions;
   readonly #outbox = new Outbox((request) => this.#transmit(request));
-  readonly #requests = new PendingRequests((request) => this.#outbox.settled(request));
+  readonly #requests = new PendingRequests((request) => this.#outbox.remove(request));
   readonly #closing = new AbortController();
   #closed: FabricError | undefined;
   #transport: Transport | undefined;
@@ -129,13 +129,13 @@ export class Link {
       this.#options.onHeard();
       this.#receive(text);
     };
-    transport.onclose = (cause) => this.#lost(transport, cause);
+    transport.onclose = (cause) => this.#onTransportClosed(transport, cause);
     try {
       await this.#options.onOpen((...asked) => this.#requestOn(transport, ...asked));
       if (this.#transport !== transport) throw this.#closed ?? failure('connection_lost');
     } catch (error) {
       transport.close();
-      this.#lost(transport, undefined);
+      this.#onTransportClosed(transport, undefined);
       throw error;
     }
     this.#isReady = true;
@@ -166,7 +166,7 @@ export class Link {
     this.#transport?.send(request.text);
   }
 
-  #lost(transport: Transport, cause: CloseCause | undefined): void {
+  #onTransportClosed(transport: Transport, cause: CloseCause | undefined): void {
     if (this.#transport !== transport) return;
     const wasReady = this.#isReady;
     this.#transport = undefined;
@@ -212,10 +212,10 @@ export class Link {
     const { id, method, params, error, result } = toFields(parse(text));
     if (typeof method === 'string') this.#options.onPush(method, toFields(params));
     else if (error === undefined || error === null) this.#requests.onAnswered(Number(id), result);
-    else this.#refused(Number(id), fromRpcError(error));
+    else this.#onRefused(Number(id), fromRpcError(error));
   }
 
-  #refused(id: number, error: FabricError): void {
+  #onRefused(id: number, error: FabricError): void {
     const { reason, retry_after_ms } = error.details;
     if (reason === 'in_progress') this.#sendAgain(id, toPause(retry_after_ms));
     else this.#requests.onRefused(id, error);
@@ -282,7 +282,7 @@ class Outbox {
   }
 
   /** The caller does not wait for the answer any more. */
-  settled(request: OpenRequest): void {
+  remove(request: OpenRequest): void {
     this.#laneOf(request).remove(request);
   }
 

@@ -75,7 +75,7 @@ export class PendingRequests {
     return this.#open.get(id);
   }
 
-  /** It is settled by who takes it. */
+  /** The caller that takes a request has to settle it. */
   take(id: number): OpenRequest | undefined {
     const request = this.#open.get(id);
     if (request === undefined) return undefined;

@@ -94,7 +94,7 @@ export class ClientSubscription {
     return { ...this.#params, ...(this.#cursor !== undefined && { after: this.#cursor }) };
   }
 
-  begun(id: string, cursor: number): void {
+  onBegun(id: string, cursor: number): void {
     this.#id = id;
     this.#cursor ??= cursor;
     this.#isBehind = false;
@@ -103,7 +103,7 @@ export class ClientSubscription {
     });
   }
 
-  /** What it was called is over: the connection is gone, or the server has let go of it. */
+  /** Its name is not valid any more: the connection is lost, or the server ended the subscription. */
   lose(): void {
     this.#id = undefined;
   }

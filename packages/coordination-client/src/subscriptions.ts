@@ -68,7 +68,7 @@ export class Subscriptions {
         await this.#begin(subscription, send);
       } catch (error) {
         if (rpcCodeOf(error) === undefined) throw error;
-        void this.#refused(subscription, error);
+        void this.#retryOrEnd(subscription, error);
       }
     }
   }
@@ -92,12 +92,12 @@ export class Subscriptions {
   /** Not while a name is given up: it would not be clear whose it is. */
   async #begin(subscription: ClientSubscription, send: Send): Promise<void> {
     if (this.#unsubscribing.size > 0) await Promise.allSettled(this.#unsubscribing);
-    await this.#early.during(async () => {
+    await this.#early.keepDuring(async () => {
       const { request } = subscription;
       const begun = (await send('context_coordinator.subscribe', request)) as Begun;
       const { subscription_id: id, cursor } = begun;
       if (subscription.isOver) return await this.#unsubscribe(id, request.session_id);
-      subscription.begun(id, cursor);
+      subscription.onBegun(id, cursor);
       this.#all.add(subscription);
       this.#named.set(id, subscription);
       const { pushes, isCut } = this.#early.take(id);
@@ -114,12 +114,12 @@ export class Subscriptions {
       if (id !== undefined) await this.#unsubscribe(id, request.session_id);
       if (this.#isStill(subscription, here)) await this.#begin(subscription, here);
     } catch (error) {
-      if (this.#isStill(subscription, here)) await this.#refused(subscription, error);
+      if (this.#isStill(subscription, here)) await this.#retryOrEnd(subscription, error);
     }
   }
 
   /** What may pass is tried again; the rest is the end. */
-  async #refused(subscription: ClientSubscription, thrown: unknown): Promise<void> {
+  async #retryOrEnd(subscription: ClientSubscription, thrown: unknown): Promise<void> {
     const error = FabricError.from(thrown);
     if (isFinal(error)) return subscription.end(error);
     this.#options.log.info({ error }, 'coordination: not subscribed, tries again');
@@ -184,7 +184,7 @@ class EarlyPushes {
   #awaited = 0;
 
   /** Keeps pushes until the work is done. */
-  async during<Result>(work: () => Promise<Result>): Promise<Result> {
+  async keepDuring<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#awaited += 1;
     try {
       return await work();

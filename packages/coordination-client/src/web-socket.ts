@@ -7,7 +7,6 @@ export interface WebSocketOptions {
   readonly url: string;
   readonly key?: string | undefined;
   readonly maxMessageBytes?: number | undefined;
-  readonly connectMs?: number | undefined;
 }
 
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
@@ -27,7 +26,7 @@ async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Pr
   try {
     return await new Promise((resolve, reject) => {
       socket.once('unexpected-response', (request, { statusCode = 0, headers }) => {
-        reject(refused(url, statusCode, headers['retry-after']));
+        reject(refusedFailure(url, statusCode, headers['retry-after']));
         request.destroy();
       });
       socket.on('error', (cause) => {
@@ -40,12 +39,12 @@ async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Pr
   }
 }
 
-function createSocket({ url, key, maxMessageBytes, connectMs }: WebSocketOptions): WebSocket {
+function createSocket({ url, key, maxMessageBytes }: WebSocketOptions): WebSocket {
   try {
     return new WebSocket(url, {
       headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
       maxPayload: maxMessageBytes ?? MAX_MESSAGE_BYTES,
-      handshakeTimeout: connectMs ?? CONNECT_MS,
+      handshakeTimeout: CONNECT_MS,
       perMessageDeflate: false,
     });
   } catch (cause) {
@@ -74,7 +73,7 @@ function toTransport(socket: WebSocket): Transport {
   return transport;
 }
 
-function refused(url: string, status: number, retryAfter: string | undefined) {
+function refusedFailure(url: string, status: number, retryAfter: string | undefined) {
   const row = `refused/${status}`;
   const retry_after_ms = Number(retryAfter) * 1_000;
   return failure(isRow(row) ? row : 'refused/other', {

@@ -84,9 +84,9 @@ interface TakenLock extends Disposable {
 }
 
 /**
- * To the server an agent is one. It would refuse an agent that waits for itself, so its exclusive
- * works take turns here. Those that share are inside together, each by a lease of its own; one
- * that would wait for another agent, who waits for them, waits here until they have ended.
+ * The server knows one agent, however many works it has, and refuses an agent that waits for itself.
+ * So exclusive works take turns here. Shared works run together, each with a lease of its own. A
+ * shared work that would wait for an agent that waits for the others waits here until they have ended.
  */
 async function takeLock(holder: LockHolder, asked: AskedLock): Promise<TakenLock> {
   const waitUntil = performance.now() + asked.wait_ms;

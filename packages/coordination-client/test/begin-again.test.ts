@@ -197,11 +197,11 @@ describe('subscriptions that begin again', () => {
   });
 });
 
-describe('a snapshot', () => {
+describe('a subscription that needs a snapshot', () => {
   it.each([
     ['is refused', () => refusal(-32603)],
     ['gets no answer', () => undefined],
-  ])('is asked for again when it %s, and nothing is delivered before it', async (_, fails) => {
+  ])('asks again when the snapshot %s, and delivers nothing before it', async (_, fails) => {
     await using at = await begin();
     const { gateway, client, say, update } = at;
     const { seen } = await follow(client, 'a');
@@ -213,7 +213,7 @@ describe('a snapshot', () => {
     await expect.poll(() => seen).toEqual([2, 'snapshot 50', 51]);
   });
 
-  it('that could not be taken on a lost connection is not passed over on the next', async () => {
+  it('takes it on the next connection when the first one was lost', async () => {
     await using at = await begin();
     const { gateway, client, say, update } = at;
     const { seen } = await follow(client, 'a');
@@ -232,7 +232,7 @@ describe('a snapshot', () => {
     expect(gateway.of(SUBSCRIBE).at(-1)?.params.after).toBe(1);
   });
 
-  it('that is refused for good ends the subscription', async () => {
+  it('ends when the snapshot is refused for good', async () => {
     await using at = await begin();
     const { gateway, client, say, update } = at;
     const { seen } = await follow(client, 'a');

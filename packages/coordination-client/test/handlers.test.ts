@@ -35,7 +35,7 @@ describe('handlers', () => {
     expect(at.link.connections).toBe(2);
   });
 
-  it('of a new registration do not suppress the losses of locks', async () => {
+  it('of lost locks run also when a handler of a new registration fails', async () => {
     await using at = new ClientWorld({ heartbeatIntervalMs: 40 });
     await using opened = await openWithLog(at);
     const { client, failed } = opened;
@@ -55,7 +55,7 @@ describe('handlers', () => {
     await client.context.update({ session_id, update: { a: 1 }, with_lock: true });
   });
 
-  it('of updates are called one after the other, also when they take their time or fail', async () => {
+  it('run one after the other for updates, also when they are slow or fail', async () => {
     await using at = new ClientWorld();
     await using opened = await openWithLog(at);
     const { client, failed } = opened;
@@ -73,7 +73,7 @@ describe('handlers', () => {
     expect(failed).toEqual(['update']);
   });
 
-  it('that throw are a warning of the process where there is no log', async () => {
+  it('cause a process warning when they throw and the client has no log', async () => {
     await using at = new ClientWorld();
     const client = await at.open('a');
     const warnings: string[] = [];
@@ -88,7 +88,7 @@ describe('handlers', () => {
 });
 
 describe('notices', () => {
-  it('that may have been missed while the client was away are reported by session', async () => {
+  it('are reported by session when the client may have missed them', async () => {
     await using at = new ClientWorld();
     const owner = await at.open('owner', at.anotherLink());
     const client = await at.open('a');

@@ -44,10 +44,10 @@ interface SizedPlan extends Plan {
 }
 
 const UPDATE = 'context_coordinator.update';
-/** A version that no partition is at. */
+/** No partition has this version. */
 const NEVER = -1;
 
-/** Others may be faster so often before an update that computes its values gives up. */
+/** An update that computes its values gives up after so many conflicts. */
 const ATTEMPTS = 64;
 
 export class Context {
@@ -92,11 +92,11 @@ export class Context {
         throw lockHeld(CONTEXT_RESOURCE, result.heldBy, admitted.holder);
       }
       if (result.reason === 'reused') throw failure('idempotency_key_reused');
-      if (result.reason === 'fenced') throw await this.#fenced(admitted, request);
+      if (result.reason === 'fenced') throw await this.#fenceFailure(admitted, request);
       if (result.reason === 'not_a_number') throw notANumber(toView(result.current));
       latest = result.current;
       if (isOutdated(admitted, latest)) access.forget(caller, request.session_id);
-      else expected = stillExpected(request, expected, latest);
+      else expected = updateExpectations(request, expected, latest);
     }
     const { session_id } = request;
     throw failure('conflict/busy', { session_id, ...currentOf(toView(latest)) });
@@ -191,7 +191,7 @@ export class Context {
     const commit: Omit<Commit, 'fence'> = {
       writes: [...writes, head],
       event,
-      ifKeys: joined(ifKeys, expected, guard),
+      ifKeys: joinMaps(ifKeys, expected, guard),
       idempotency: idempotencyOf(caller, UPDATE),
     };
     const resource = CONTEXT_RESOURCE;
@@ -200,7 +200,7 @@ export class Context {
     return await store.commit(partition, { ...commit, fence });
   }
 
-  async #fenced(access: Access, { lock_token: token = 0 }: ContextUpdate) {
+  async #fenceFailure(access: Access, { lock_token: token = 0 }: ContextUpdate) {
     const lock = { resource: CONTEXT_RESOURCE, lock_token: token };
     const leases = await this.#options.locks.heldBy(access, CONTEXT_RESOURCE);
     return failure('stale_token/lock', { ...lock, ...inTheWay(leases) });
@@ -213,7 +213,7 @@ function toAnswer(done: { readonly version: number; readonly token?: number }): 
 }
 
 /** All of them as one map; when only one holds anything, that one itself. */
-function joined(...maps: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
+function joinMaps(...maps: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
   const filled = maps.filter(({ size }) => size > 0);
   const [only] = filled;
   return only && filled.length === 1 ? only : new Map(filled.flatMap((map) => [...map]));
@@ -232,7 +232,7 @@ function expectations({ if_version, if_versions = {} }: ContextUpdate): Map<stri
  * What to expect at the next attempt, when only values changed that the caller said nothing about;
  * else its conflict. A version at which the context was as it is now is as good as its own.
  */
-function stillExpected(
+function updateExpectations(
   { if_version }: ContextUpdate,
   expected: ReadonlyMap<string, number>,
   current: Snapshot,

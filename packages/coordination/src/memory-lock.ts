@@ -1,5 +1,5 @@
 // Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
-// this checks who may ask, waits for a turn without polling, and refuses a wait that would never end.
+// this checks the rights of the caller, waits for a turn without polling, and refuses a wait that would never end.
 
 import { type Json, RecentMap } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';

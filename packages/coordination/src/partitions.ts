@@ -1,11 +1,11 @@
-// Where everything lies in the store. Whatever must change together is in one partition; what is
-// only found through another (indexes, bodies, histories) has its own. Ids hold none of the
+// The partitions of the store. Entries that must change together are in one partition; indexes,
+// bodies and histories have their own. Ids hold none of the
 // characters that separate the parts of a name.
 
 import { createHash } from 'node:crypto';
 import type { Snapshot } from './coordination-store.ts';
 
-/** Who is registered: a lease per agent, whose token is its epoch, and `agent/<id>`. */
+/** Registered agents: a lease per agent, whose token is its epoch, and `agent/<id>`. */
 export const AGENTS = 'agents';
 /** Which principal each agent id belongs to. */
 export const BINDINGS = 'bindings';
@@ -23,7 +23,7 @@ export const partitionOf = {
   principal: (principalId: string) => `principal:${digest(principalId)}`,
   /** The agents that offer a capability, by id. */
   capability: (name: string) => `capability:${name}`,
-  /** What is known of each chunk, by its hash, and who read it; the bodies are apart. */
+  /** Records of chunks by hash, their uses and references; the bodies are apart. */
   chunks: (sessionId: string) => `chunks:${sessionId}`,
   chunkBodies: (sessionId: string) => `chunk-bodies:${sessionId}`,
   /** Results, generations and counts of one scope; `cacheIndex` says what is there. */

@@ -44,7 +44,7 @@ import {
 import { StreamReader } from './redis/stream-reader.ts';
 import { inBatches } from './support/in-batches.ts';
 
-/** All who share the store must agree on how many events it keeps. */
+/** All processes that share the store must agree on how many events it keeps. */
 export interface RedisStoreOptions extends AskedEventLimits {
   readonly url: string;
   readonly log: Log;

@@ -13,7 +13,6 @@ import {
   invalid,
   isResponse,
   parseRequest,
-  protocolError,
   type RpcReply,
   type RpcRequest,
   type RpcResponse,
@@ -61,19 +60,7 @@ export class RpcPeer {
     return answer && toReply(withTrace(answer, options));
   }
 
-  /** The same for a transport that has text. */
-  async handleText(text: string): Promise<string | undefined> {
-    let message: unknown;
-    try {
-      message = JSON.parse(text);
-    } catch {
-      const error = protocolError(-32700, 'The message is not JSON', 'send one JSON text');
-      return JSON.stringify(errorAnswer(null, error));
-    }
-    return (await this.reply(message))?.toText();
-  }
-
-  /** Ends subscriptions and waits of this client. Who waited is answered with `reason`, if any. */
+  /** Ends subscriptions and waits of this client. Requests that wait are answered with `reason`, if any. */
   async close(reason?: FabricError): Promise<void> {
     this.#closedFor ??= reason;
     this.#onClose();
@@ -165,7 +152,7 @@ function withTrace(response: RpcResponse, { trace }: ReplyOptions): RpcResponse 
   return { ...response, error: { ...error, data: { ...error.data, trace: trace() } } };
 }
 
-/** Who asks, unless `agent_id` says whom the request is about. */
+/** The names in a request; `agent_id` is left out where it is not that of the caller. */
 function namedIn(params: Named, { aboutAgent }: Method): Named {
   return aboutAgent ? { ...params, agent_id: undefined } : params;
 }

@@ -1,4 +1,4 @@
-// Sessions and who takes part in them. A member's entry and the roster change together with the
+// Sessions and their members. A member's entry and the roster change together with the
 // notice of it; the index of an agent's sessions is written before and cleared after, so that it
 // never lacks one.
 
@@ -113,7 +113,7 @@ export class Sessions {
         return await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
       }
       await this.#options.sessionIndex.add(caller, sessionId);
-      const { ok } = await store.commit(partition, toJoining(snapshot, member, limits));
+      const { ok } = await store.commit(partition, toJoinCommit(snapshot, member, limits));
       if (!ok) continue;
       await this.#options.sessionIndex.announce(caller, sessionId);
       await this.#catchUp(caller, member.epoch);
@@ -247,7 +247,7 @@ function isSameMember(before: Member, { role, epoch, principal }: Member): boole
 }
 
 /** Member, roster and notice in one, on the session as the snapshot has it. */
-function toJoining({ entries }: Snapshot, member: Member, limits: CoordinationLimits): Commit {
+function toJoinCommit({ entries }: Snapshot, member: Member, limits: CoordinationLimits): Commit {
   const { agent_id, role, epoch } = member;
   const key = keyOf.member(agent_id);
   const roster = parseRoster(entries.get(ROSTER)?.value);

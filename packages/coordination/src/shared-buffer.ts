@@ -101,7 +101,7 @@ export class SharedBuffer {
       if (chunk === undefined) throw failure('not_found/chunk', { chunk_id: what.chunkId });
       const present = await this.#index.presentAgents(sessionId);
       const others = chunk.references.filter((id) => id !== caller.agentId && present.has(id));
-      if (others.length > 0) throw stillNeeded(chunk, others);
+      if (others.length > 0) throw referencedFailure(chunk, others);
       if (await this.#index.evict(sessionId, chunk)) return [chunk];
     }
   }
@@ -118,7 +118,7 @@ export class SharedBuffer {
     return await this.#options.access.fresh(caller, sessionId, need);
   }
 
-  /** Who put the same bytes as text gets text back. */
+  /** An agent that put the same bytes as text gets text back. */
   async #noteAgain(sessionId: string, known: ChunkRecord, { encoding }: NewChunk): Promise<void> {
     await this.#index.count(sessionId, 'deduplicated');
     if (encoding !== 'utf8' || known.encoding === 'utf8') return;
@@ -171,7 +171,7 @@ function cut(body: ChunkBody, info: ChunkRecord, { offset, length, encoding: ask
   return { content: bytes.toString(encoding), encoding };
 }
 
-function stillNeeded(chunk: IndexedChunk, references: readonly string[]) {
+function referencedFailure(chunk: IndexedChunk, references: readonly string[]) {
   const { chunk_id, version } = chunk;
   const current = { references: chunk.references };
   return failure('conflict/referenced', {

@@ -41,8 +41,8 @@ async function refuses(
   expect(await everything(world)).toBe(before);
 }
 
-describe('bad input', () => {
-  it('an unknown method', async () => {
+describe('coordination', () => {
+  it('refuses an unknown method', async () => {
     await using world = new World();
     const a = await open(world);
     for (const method of [
@@ -58,7 +58,7 @@ describe('bad input', () => {
     }
   });
 
-  it('wrong types, missing and unknown parameters, for every method', async () => {
+  it('refuses wrong types, missing and unknown parameters of every method', async () => {
     await using world = new World();
     const a = await open(world);
     for (const method of Object.keys(METHODS) as MethodName[]) {
@@ -120,7 +120,7 @@ describe('bad input', () => {
     expect(error.data).toMatchObject({ problems: [{ at: 'session_id' }] });
   });
 
-  it('oversize values', async () => {
+  it('refuses values that are too large', async () => {
     await using world = new World({ limits: { value_bytes: 100, chunk_bytes: 100 } });
     const a = await open(world);
     const large = 'x'.repeat(200);
@@ -147,7 +147,7 @@ describe('bad input', () => {
     }
   });
 
-  it('foreign session ids', async () => {
+  it('hides the sessions of other principals', async () => {
     await using world = new World();
     await open(world);
     const stranger = await world.agent('stranger', 'elsewhere');
@@ -158,7 +158,7 @@ describe('bad input', () => {
     await refuses(world, stranger, -32004, 'session_manager.join', { session_id: 's' });
   });
 
-  it('stale tokens, tokens of others, and tokens that never were', async () => {
+  it('refuses stale tokens, tokens of other agents, and tokens that no agent got', async () => {
     await using world = new World();
     const a = await open(world);
     const b = await world.agent('b');
@@ -176,7 +176,7 @@ describe('bad input', () => {
     }
   });
 
-  it('expired leases', async () => {
+  it('refuses to use a lease after it expired', async () => {
     await using world = new World();
     const a = await open(world);
     const held = await a.call('memory_locker.acquire', { session_id: 's', ttl_ms: 1_000 });
@@ -187,7 +187,7 @@ describe('bad input', () => {
     await refuses(world, a, -32015, 'memory_locker.release', lock);
   });
 
-  it('an update without a lock', async () => {
+  it('refuses an update without a lock', async () => {
     await using world = new World();
     const a = await open(world);
     for (const op of ['merge', 'replace', 'append', 'patch', 'increment']) {
@@ -196,7 +196,7 @@ describe('bad input', () => {
     }
   });
 
-  it('two agents with one id', async () => {
+  it('refuses an agent id that another principal uses', async () => {
     await using world = new World();
     const first = await open(world);
     const stranger = world.connect('elsewhere');
@@ -209,7 +209,7 @@ describe('bad input', () => {
     await second.call('context_coordinator.update', update);
   });
 
-  it('a cursor from the future', async () => {
+  it('refuses a cursor from the future', async () => {
     await using world = new World();
     const a = await open(world);
     const after = 1_000;

@@ -168,8 +168,8 @@ describe('the bytes that a principal holds', () => {
   });
 });
 
-describe('how much a principal has of', () => {
-  it('sessions is bounded, whatever agent creates them', async () => {
+describe('a principal', () => {
+  it('has a bounded number of sessions, whichever agent creates them', async () => {
     const { world, noisy, quiet } = await openWorld({ sessions_per_principal: 5 });
     await using _ = world;
     const create = (n: number) => ['session_manager.create', { agent_id: `a${n}` }] as const;
@@ -180,7 +180,7 @@ describe('how much a principal has of', () => {
     await expectServed(quiet);
   });
 
-  it('registered agents is bounded, and leaves room to others', async () => {
+  it('has a bounded number of registered agents, which leaves room to others', async () => {
     const { world, noisy, quiet } = await openWorld({ agents_per_principal: 5, agents: 20 });
     await using _ = world;
     const register = (n: number) =>
@@ -194,7 +194,7 @@ describe('how much a principal has of', () => {
     await noisy.call('agent_registry.register', { agent_id: 'a9', capabilities: [] });
   });
 
-  it('registered agents makes room by forgetting its own that are gone', async () => {
+  it('loses its own inactive agents when it needs room for another', async () => {
     const { world, noisy, quiet } = await openWorld({ agents_per_principal: 3 });
     await using _ = world;
     for (const agent_id of ['a1', 'a2']) {
@@ -209,7 +209,7 @@ describe('how much a principal has of', () => {
     expect(ids).not.toContain('noisy');
   });
 
-  it('agent ids is bounded', async () => {
+  it('has a bounded number of agent ids', async () => {
     const { world, noisy, quiet } = await openWorld({ agent_ids_per_principal: 5 });
     await using _ = world;
     const join = (n: number) =>
@@ -221,7 +221,7 @@ describe('how much a principal has of', () => {
     await expectServed(quiet);
   });
 
-  it('subscriptions is bounded over all its connections', async () => {
+  it('has a bounded number of subscriptions over all its connections', async () => {
     const { world, noisy, quiet } = await openWorld({ subscriptions_per_principal: 3 });
     await using _ = world;
     const subscribe = () => ['context_coordinator.subscribe', { session_id }] as const;
@@ -237,7 +237,7 @@ describe('how much a principal has of', () => {
     await second.call('context_coordinator.subscribe', asked);
   });
 
-  it('requests that wait for a lock is bounded', async () => {
+  it('has a bounded number of requests that wait for a lock', async () => {
     const { world, noisy } = await openWorld({ waits_per_principal: 2 });
     await using _ = world;
     await noisy.call('memory_locker.acquire', { session_id });

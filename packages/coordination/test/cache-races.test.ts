@@ -8,12 +8,12 @@ const tool = 'search';
 const isPut = (_: string, commit: Commit) =>
   writesKey(commit, (key) => key.startsWith(entryKey('')));
 
-describe('a result that is put in the moment', () => {
+describe('the tool cache', () => {
   it.each([
     ['its tool', { tool }],
     ['a tag of it', { tags: ['web'] }],
     ['what it was made from', { dependencies: ['file:a'] }],
-  ])('in which %s is invalidated is not stored', async (_, what) => {
+  ])('stores no result while %s is invalidated', async (_, what) => {
     await using world = new World();
     const [a, b] = [await world.agent('a'), await world.agent('b')];
     const { since } = await a.call('tool_cache.get', { tool });
@@ -24,7 +24,7 @@ describe('a result that is put in the moment', () => {
     expect((await b.call('tool_cache.get', { tool })).hit).toBe(false);
   });
 
-  it('in which something else is invalidated is stored', async () => {
+  it('stores a result while another result is invalidated', async () => {
     await using world = new World();
     const [a, b] = [await world.agent('a'), await world.agent('b')];
     const { since } = await a.call('tool_cache.get', { tool });
@@ -36,7 +36,7 @@ describe('a result that is put in the moment', () => {
     expect((await b.call('tool_cache.get', { tool })).hit).toBe(true);
   });
 
-  it('in which the claim on it is over is refused, and another may compute', async () => {
+  it('refuses a result whose claim ends meanwhile, and lets another agent compute', async () => {
     await using world = new World();
     const [a, b] = [await world.agent('a'), await world.agent('b')];
     const claimed = { tool, claim: true, claim_ttl_ms: 1_000 };

@@ -18,19 +18,19 @@ describeWithEngine('redis', (engine) => {
   const urlOf = (user: string, password = 'secret') =>
     `redis://${user}:${password}@127.0.0.1:${engine().port}`;
 
-  describe('a store that may not', () => {
+  describe('a store', () => {
     it.each([
       ['use our keys', ['~app:*', '+@all'], /ACL SETUSER/],
       ['run scripts', [ourKeys, '+@all', '-evalsha'], /ACL SETUSER/],
       ['write in scripts', [ourKeys, '+@all', '-hset'], /ACL SETUSER/],
       ['ask how Redis is set up', [ourKeys, '+@all', '-info'], /ACL SETUSER/],
-    ])('%s is not opened, and says what to allow', async (_, rules, fix) => {
+    ])('that may not %s is not opened, and says what to allow', async (_, rules, fix) => {
       await using world = await openRedisWorld(engine().url);
       await setUser(world, 'bound', rules);
       await expect(world.open({ url: urlOf('bound') })).rejects.toMatchObject(unable(fix));
     });
 
-    it('write any more says so with each write, and when it is checked', async () => {
+    it('that may not write any more says so with each write and each check', async () => {
       await using world = await openRedisWorld(engine().url);
       await setUser(world, 'once-free', [ourKeys, '+@all']);
       const store = await world.open({ url: urlOf('once-free') });
@@ -59,15 +59,15 @@ describeWithEngine('redis', (engine) => {
   describe('a wrong or missing password', () => {
     it.each([
       ['wrong', () => urlOf('locked', 'guess')],
-      ['of somebody unknown', () => urlOf('nobody')],
-    ])('that is %s keeps the store from opening, and is what it names', async (_, url) => {
+      ['of an unknown user', () => urlOf('nobody')],
+    ])('that is %s stops the start, and the error names it', async (_, url) => {
       await using world = await openRedisWorld(engine().url);
       await setUser(world, 'locked', [ourKeys, '+@all']);
       const opened = world.open({ url: url(), deadlineMs: 300 });
       await expect(opened).rejects.toMatchObject(unable(/password.*coordination\.url.*env:/));
     });
 
-    it('that is missing does, too', async () => {
+    it('stops the start also when the password is missing', async () => {
       await using world = await openRedisWorld(engine().url);
       await world.client.configSet('requirepass', 'secret');
       const opened = world.open({ deadlineMs: 300 });
@@ -130,7 +130,7 @@ describeWithEngine('redis', (engine) => {
       await Promise.all([store.close(), writer.close()]);
     });
 
-    it('does so, too, where it may have one connection only', async () => {
+    it('warns in the same way where Redis allows it one connection', async () => {
       await using world = await openRedisWorld(engine().url);
       await using proxy = await openTcpProxy(engine().port);
       proxy.allow(1);
@@ -147,8 +147,8 @@ describeWithEngine('redis', (engine) => {
     });
   });
 
-  describe('a Redis that drops keys when it is full', () => {
-    it.each(['allkeys-lru', 'volatile-ttl'])('by %s is warned of', async (policy) => {
+  describe('a store on a Redis that drops keys when it is full', () => {
+    it.each(['allkeys-lru', 'volatile-ttl'])('warns of the policy %s', async (policy) => {
       await using world = await openRedisWorld(engine().url);
       const { log, warnings } = recordedLog();
       const limit = { maxmemory: '100mb', 'maxmemory-policy': policy };

@@ -75,15 +75,9 @@ describe('JSON-RPC', () => {
         error: { code: -32600, message: 'Invalid Request', data: { details: expect.any(String) } },
       });
     }
-    const text = await peer.handleText('{"jsonrpc": "2.0", ');
-    expect(JSON.parse(text ?? '')).toMatchObject({
-      id: null,
-      error: { code: -32700, message: 'Parse error', data: { details: expect.any(String) } },
-    });
-    expect(JSON.parse((await peer.handleText(JSON.stringify(discover(1)))) ?? '')).toMatchObject({
-      id: 1,
-    });
-    expect(await peer.handleText(JSON.stringify(discover()))).toBe(undefined);
+    const reply = await peer.reply(discover(1));
+    expect(JSON.parse(reply?.toText() ?? '')).toMatchObject({ id: 1 });
+    expect(await peer.reply(discover())).toBe(undefined);
   });
 
   it('[C11] gives JSON-RPC codes with details, for protocol and services alike', async () => {

@@ -2,39 +2,33 @@
 // hold. A file is complete and synced before the row that names it is written.
 
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { FabricError } from '@starloom/core';
-import { diskFull, diskRoom, isDiskFull } from '@starloom/wire';
+import { diskFull, diskRoom, isDiskFull, writeOwnFile } from '@starloom/wire';
 import { FILE_MARK } from './ledger/job-tables.ts';
 import type { JobDocuments } from './ledger/ledger-engine.ts';
 import { failure } from './reasons.ts';
 
+/** Larger documents are refused. */
+const MAX_BYTES = 64 * 1024 * 1024;
 const UNWRITTEN = 'a document of the job cannot be written';
 
 export interface DocumentFolderOptions {
   readonly path: string;
   /** From this size on a document becomes a file. */
   readonly inlineBytes?: number | undefined;
-  /** Larger ones are refused. */
-  readonly maxBytes?: number;
 }
 
 export class DocumentFolder implements JobDocuments {
   readonly #path: string;
   readonly #inlineBytes: number;
-  readonly #maxBytes: number;
   /** Jobs that have a folder, as far as this process made it. */
   readonly #made = new Set<string>();
 
-  constructor({
-    path,
-    inlineBytes = 256 * 1024,
-    maxBytes = 64 * 1024 * 1024,
-  }: DocumentFolderOptions) {
+  constructor({ path, inlineBytes = 256 * 1024 }: DocumentFolderOptions) {
     this.#path = path;
     this.#inlineBytes = inlineBytes;
-    this.#maxBytes = maxBytes;
   }
 
   store(jobId: string, text: string): string | Promise<string> {
@@ -42,7 +36,7 @@ export class DocumentFolder implements JobDocuments {
     if (text.length * 3 < this.#inlineBytes) return text;
     const bytes = Buffer.byteLength(text);
     if (bytes < this.#inlineBytes) return text;
-    if (bytes > this.#maxBytes) throw failure('too_large', { bytes, max_bytes: this.#maxBytes });
+    if (bytes > MAX_BYTES) throw failure('too_large', { bytes, max_bytes: MAX_BYTES });
     return this.#write(jobId, text, bytes);
   }
 
@@ -66,10 +60,7 @@ export class DocumentFolder implements JobDocuments {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       if (diskRoom(folder).room < bytes) throw diskFull(UNWRITTEN);
-      const path = join(folder, name);
-      const temporary = `${path}.${crypto.randomUUID()}`;
-      await writeWhole(temporary, text);
-      await rename(temporary, path);
+      await writeOwnFile(join(folder, name), text);
       await syncFolder(folder);
       if (!this.#made.has(jobId)) await syncFolder(dirname(folder));
       this.#made.add(jobId);
@@ -99,18 +90,6 @@ export class DocumentFolder implements JobDocuments {
   /** Spread over folders: there may be a million jobs. */
   #folder(jobId: string): string {
     return join(this.#path, jobId.slice(0, 2), jobId);
-  }
-}
-
-/** Leaves nothing behind when it fails. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  try {
-    await using file = await open(path, 'wx', 0o600);
-    await file.writeFile(text);
-    await file.sync();
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { isFinal, type JobEvent, type JobRecords } from '@starloom/core';
+import { isFinal, type JobEvent, type JobRecords, orAborted } from '@starloom/core';
 import { jobNotFound } from './job-document.ts';
 
 export interface FollowedEvent {
@@ -22,12 +22,12 @@ export async function* followJob(
   id: string,
   { after, signal }: { readonly after: number; readonly signal: AbortSignal },
 ): AsyncGenerator<FollowedEvent, void> {
-  const bell = new Bell(signal);
-  const stop = records.watch(id, () => bell.ring());
+  let hint = Promise.withResolvers<void>();
+  const stop = records.watch(id, () => hint.resolve());
   let cursor = after;
   try {
     for (;;) {
-      bell.reset();
+      hint = Promise.withResolvers();
       signal.throwIfAborted();
       const page = await records.events(id, { after: cursor, limit: PAGE });
       for (const event of page.events) {
@@ -39,41 +39,14 @@ export async function* followJob(
       if (job === undefined) throw jobNotFound(id);
       const isBehind = job.cursor > cursor;
       if (isFinal(job.state) && !isBehind) return;
-      await bell.waitForRing(isBehind ? CATCH_UP_MS : LOOK_AGAIN_MS);
+      const timer = setTimeout(hint.resolve, isBehind ? CATCH_UP_MS : LOOK_AGAIN_MS);
+      try {
+        await orAborted(hint.promise, signal);
+      } finally {
+        clearTimeout(timer);
+      }
     }
   } finally {
     stop();
-    bell.close();
-  }
-}
-
-/** Rings once for any number of hints since it was reset. */
-class Bell {
-  readonly #signal: AbortSignal;
-  #rang = Promise.withResolvers<void>();
-  readonly #onAbort = () => this.ring();
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-    signal.addEventListener('abort', this.#onAbort);
-  }
-
-  ring(): void {
-    this.#rang.resolve();
-  }
-
-  reset(): void {
-    this.#rang = Promise.withResolvers();
-    if (this.#signal.aborted) this.ring();
-  }
-
-  async waitForRing(ms: number): Promise<void> {
-    const timer = setTimeout(() => this.ring(), ms);
-    await this.#rang.promise;
-    clearTimeout(timer);
-  }
-
-  close(): void {
-    this.#signal.removeEventListener('abort', this.#onAbort);
   }
 }

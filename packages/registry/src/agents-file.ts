@@ -3,12 +3,12 @@
 
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { configError, loadConfig } from '@starloom/config';
+import { configError, loadConfig, problemsOf } from '@starloom/config';
 import { agentsFileSchema, FabricError, type Manifest } from '@starloom/core';
 import { fingerprintOf, withFileLock } from '@starloom/wire';
 import { putManifest, removeManifest } from './agents-text.ts';
 import { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
-import { notRegistered, unfitForFile } from './register-errors.ts';
+import { failure } from './reasons.ts';
 import { replaceFile } from './replace-file.ts';
 
 export interface AgentsFileChange {
@@ -101,4 +101,23 @@ async function createIfMissing(path: string): Promise<boolean> {
       cause,
     });
   }
+}
+
+/** Why an agent could not be written into the file at `path`; nothing was changed. */
+function notRegistered(agent_id: string, path: string, cause: unknown): FabricError {
+  const problems = problemsOf(cause);
+  const file = basename(path);
+  if (problems) return failure('registry_broken', { agent_id, file, problems }, { cause });
+  const { code } = cause as NodeJS.ErrnoException;
+  if (FabricError.is(cause) || code === undefined) return FabricError.from(cause);
+  return failure('registry_unwritable', { agent_id, cause: code }, { cause });
+}
+
+/** The manifest is valid, but the file could not be read any more with it. */
+function unfitForFile(agent_id: string, cause: unknown): FabricError {
+  const found = problemsOf(cause) ?? [];
+  const problems = found.map(({ key, message }) => ({ key, message }));
+  const [first] = found;
+  const what = first === undefined ? '' : `: ${first.key} ${first.message}`;
+  return failure('unfit_for_file', { agent_id, what, problems, fix: first?.fix }, { cause });
 }

@@ -1,7 +1,13 @@
 // Edits the text of `agents.yaml`: one entry is added, replaced or removed, and every other byte,
 // comments and blank lines included, stays. The library's own writer would move comments between entries.
 
-import type { Manifest } from '@starloom/core';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  capabilitySchema,
+  type Manifest,
+  type ManifestInput,
+  manifestSchema,
+} from '@starloom/core';
 import {
   Document,
   isAlias,
@@ -13,7 +19,6 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import type { RemovedEntry } from './agents-file.ts';
-import { toManifestEntry } from './manifest-entry.ts';
 
 /** `text` must be a list of manifests. */
 export function putManifest(text: string, manifest: Manifest): string {
@@ -144,4 +149,25 @@ function columnOf(text: string, at: number): number {
 
 function rangeOf(node: Node): [number, number, number] {
   return node.range ?? [0, 0, 0];
+}
+
+/** A manifest as people write it: without what it has by default anyway. */
+export function toManifestEntry(manifest: Manifest): ManifestInput {
+  const capabilities = manifest.capabilities?.map((capability) =>
+    withoutDefaults(capability, (rest) => capabilitySchema.safeParse(rest).data),
+  );
+  const entry = withoutDefaults(manifest, (rest) => manifestSchema.safeParse(rest).data);
+  return capabilities === undefined ? entry : { ...entry, capabilities };
+}
+
+function withoutDefaults<Value extends object>(
+  value: Value,
+  parse: (rest: object) => Partial<Value> | undefined,
+): Value {
+  const isGiven = ([key, own]: [string, unknown]) => {
+    const { [key as keyof Value]: _, ...rest } = value;
+    const implied = parse(rest)?.[key as keyof Value];
+    return implied === undefined || !isDeepStrictEqual(implied, own);
+  };
+  return Object.fromEntries(Object.entries(value).filter(isGiven)) as Value;
 }

@@ -1,5 +1,5 @@
 import type { ConfigPart } from '@starloom/config';
-import { type Endpoint, endpointSchema, protocolOf } from '@starloom/core';
+import { type Endpoint, endpointSchema, isObject, protocolOf } from '@starloom/core';
 import type { z } from 'zod';
 
 /** What `endpoint.options` may hold, by protocol. A protocol that is not here is not checked. */
@@ -20,14 +20,10 @@ export function endpointOptions(schemas: OptionSchemas): (root: unknown) => Conf
 
 /** `undefined` where the entry itself is wrong: the schema of manifests says so. */
 function protocolIn(entry: unknown): string | undefined {
-  if (!isMap(entry) || !isMap(entry.endpoint)) return undefined;
+  if (!isObject(entry) || !isObject(entry.endpoint)) return undefined;
   const { protocol, transport, options = {} } = entry.endpoint;
   const known = endpointSchema.shape.transport.safeParse(transport);
   const isNamed = protocol === undefined || typeof protocol === 'string';
-  if (!known.success || !isNamed || !isMap(options)) return undefined;
+  if (!known.success || !isNamed || !isObject(options)) return undefined;
   return protocolOf({ transport: known.data, protocol } satisfies Endpoint);
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

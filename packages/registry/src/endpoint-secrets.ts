@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { loadConfig, problemsOf, revealText, secretOrText } from '@starloom/config';
 import { FabricError, type Manifest } from '@starloom/core';
 import { z } from 'zod';
+import { failure } from './reasons.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -106,14 +107,5 @@ function missingSecret(agentId: string, error: unknown): FabricError {
   const settings = problemsOf(error)?.map(({ key }) => key);
   if (settings === undefined) return FabricError.from(error);
   const where = settings.join(', ');
-  return new FabricError('AGENT_OFFLINE', `A secret of "${agentId}" is missing: ${where}`, {
-    cause: error,
-    details: {
-      reason: 'secret_missing',
-      agent_id: agentId,
-      settings,
-      sent: false,
-      fix: 'set the variable, or write the file, that the manifest names there; the log names it',
-    },
-  });
+  return failure('secret_missing', { agent_id: agentId, where, settings }, { cause: error });
 }

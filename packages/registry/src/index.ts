@@ -6,9 +6,9 @@ export {
   type RemovedEntry,
   readAgentsFile,
 } from './agents-file.ts';
+export { toManifestEntry } from './agents-text.ts';
 export { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
 export { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
-export { toManifestEntry } from './manifest-entry.ts';
 export {
   assertOpenable,
   type OpenedRegistry,

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { FabricError, type Registry } from '@starloom/core';
+import type { Registry } from '@starloom/core';
 import {
   loadPackage,
   openPackageRegistry,
@@ -7,6 +7,7 @@ import {
   type RegistryDependencies,
 } from './package-registry.ts';
 import type { PostgresRegistryOptions } from './postgres.ts';
+import { failure } from './reasons.ts';
 import type { SharedRules } from './shared-rules.ts';
 import { openYamlRegistry, type YamlRegistry, type YamlRegistryOptions } from './yaml.ts';
 
@@ -44,7 +45,7 @@ export async function openRegistry(
     case 'postgres':
       return openShared(config, dependencies);
     default:
-      throw notAvailable(config.kind);
+      throw failure('not_available', { kind: config.kind });
   }
 }
 
@@ -72,12 +73,5 @@ export async function assertOpenable(
   folder: string,
 ): Promise<void> {
   if (config.kind === 'package') await loadPackage(config.package, folder);
-  else if (config.kind === 'etcd') throw notAvailable(config.kind);
-}
-
-function notAvailable(kind: string): FabricError {
-  const available = ['yaml', 'postgres', 'package'];
-  return new FabricError('BAD_INPUT', `The registry kind "${kind}" is not available`, {
-    details: { reason: 'not_available', kind, available, fix: `use ${available.join(', ')}` },
-  });
+  else if (config.kind === 'etcd') throw failure('not_available', { kind: config.kind });
 }

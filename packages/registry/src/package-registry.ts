@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { type Clock, FabricError, type Log, type Registry } from '@starloom/core';
 import { findModule } from '@starloom/wire';
 import type { Env } from './endpoint-secrets.ts';
+import { failure } from './reasons.ts';
 
 export interface RegistryDependencies {
   readonly log: Log;
@@ -30,22 +31,27 @@ export async function openPackageRegistry(
 ): Promise<Registry> {
   const loaded = await loadPackage(name, dependencies.folder);
   const registry = await open(loaded, options, dependencies).catch((cause: unknown) => {
-    throw FabricError.is(cause) ? cause : refused(name, 'cannot be opened', SEE_CAUSE, cause);
+    if (FabricError.is(cause)) throw cause;
+    throw failure('package', { package: name, what: 'cannot be opened' }, { cause });
   });
   const missing = METHODS.filter((method) => !hasMethod(registry, method));
   if (missing.length === 0) return registry as Registry;
-  throw refused(name, `opened a registry without ${missing.join(', ')}`, 'use a newer version');
+  const what = `opened a registry without ${missing.join(', ')}`;
+  throw failure('package', { package: name, what, fix: 'use a newer version' });
 }
 
 /** BAD_INPUT when there is no such package, or it is none of a registry. */
 export async function loadPackage(name: string, folder: string): Promise<RegistryPackage> {
   const loaded = await importPackage(name, folder).catch((cause: unknown) => {
-    throw refused(name, 'cannot be loaded', SEE_CAUSE, cause);
+    throw failure('package', { package: name, what: 'cannot be loaded' }, { cause });
   });
-  if (!loaded) throw refused(name, 'cannot be found', `run "npm install ${name}" in ${folder}`);
+  if (!loaded) {
+    const fix = `run "npm install ${name}" in ${folder}`;
+    throw failure('package', { package: name, what: 'cannot be found', fix });
+  }
   if (!isRegistryPackage(loaded)) {
     const fix = 'name a package that exports the function openRegistry(options, dependencies)';
-    throw refused(name, 'does not export openRegistry', fix);
+    throw failure('package', { package: name, what: 'does not export openRegistry', fix });
   }
   return loaded;
 }
@@ -54,8 +60,6 @@ async function importPackage(name: string, folder: string): Promise<unknown> {
   const path = findModule(name, folder);
   return path === undefined ? undefined : await import(pathToFileURL(path).href);
 }
-
-const SEE_CAUSE = 'the log has the cause; ask its makers';
 
 const METHODS = [
   'list',
@@ -85,11 +89,4 @@ function isRegistryPackage(value: unknown): value is RegistryPackage {
 function hasMethod(value: unknown, name: string): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return typeof (value as Record<string, unknown>)[name] === 'function';
-}
-
-function refused(name: string, what: string, fix: string, cause?: unknown): FabricError {
-  return new FabricError('BAD_INPUT', `The registry package ${name} ${what}`, {
-    details: { reason: 'package', package: name, fix },
-    cause,
-  });
 }

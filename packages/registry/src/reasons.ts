@@ -1,6 +1,43 @@
 import { reasonTable } from '@starloom/core';
 
 export const failure = reasonTable({
+  not_available: {
+    code: 'BAD_INPUT',
+    message: 'The registry kind "{kind}" is not available',
+    fix: 'use yaml, postgres, package',
+    details: { available: ['yaml', 'postgres', 'package'] },
+  },
+  package: {
+    code: 'BAD_INPUT',
+    message: 'The registry package {package} {what}',
+    fix: 'the log has the cause; ask its makers',
+  },
+  registry_broken: {
+    code: 'INTERNAL',
+    message: 'Agent "{agent_id}" was not registered',
+    fix: 'repair {file} first',
+  },
+  registry_unwritable: {
+    code: 'INTERNAL',
+    message: 'Agent "{agent_id}" was not registered',
+    fix: 'let this process write the file and its folder',
+  },
+  unfit_for_file: {
+    code: 'BAD_INPUT',
+    message: 'The file would not be readable with agent "{agent_id}"{what}',
+    fix: 'change it by hand',
+  },
+  not_writable: {
+    code: 'BAD_INPUT',
+    message: 'Cannot write {file} ({cause})',
+    fix: 'go to a folder that you may write to',
+  },
+  secret_missing: {
+    code: 'AGENT_OFFLINE',
+    message: 'A secret of "{agent_id}" is missing: {where}',
+    fix: 'set the variable, or write the file, that the manifest names there; the log names it',
+    details: { sent: false },
+  },
   command: {
     code: 'BAD_INPUT',
     message: 'This gateway runs no command for "{agent_id}": {what}',

@@ -30,7 +30,7 @@ export function assertShared(manifest: Manifest, rules: SharedRules): void {
   if (found) throw failure(found.reason, { agent_id, what: found.what });
 }
 
-/** Who registers an agent, as far as its rights go. */
+/** The principal that registers an agent, with its rights. */
 export interface RegisteringPrincipal {
   readonly id: string;
   readonly tier: TrustTier;

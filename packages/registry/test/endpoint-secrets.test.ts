@@ -29,7 +29,7 @@ describe('secrets of an endpoint', () => {
     expect(manifest).toEqual(before);
   });
 
-  it('cost nothing where there are none', async () => {
+  it('leave a manifest without secrets as it is', async () => {
     const manifest = exampleManifest();
     expect(await resolveEndpoint(manifest, {})).toBe(manifest);
   });

@@ -1,6 +1,6 @@
 import { type ManifestInput, manifestSchema } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { toManifestEntry } from '../src/manifest-entry.ts';
+import { toManifestEntry } from '../src/agents-text.ts';
 
 const endpoint = { transport: 'stdio', command: 'node' } as const;
 

@@ -48,8 +48,8 @@ export class MemoryLink {
       onclose: undefined,
       send: (text) => {
         if (!isOpen || !this.onSend(JSON.parse(text))) return;
-        void peer.handleText(text).then((answer) => {
-          if (answer !== undefined) deliver(JSON.parse(answer));
+        void peer.reply(JSON.parse(text)).then((reply) => {
+          if (reply !== undefined) deliver(JSON.parse(reply.toText()));
         });
       },
       close: end,

@@ -22,8 +22,8 @@ export async function serve(world: World) {
           }),
       });
       webSocket.on('message', (data) => {
-        void peer.handleText(data.toString()).then((answer) => {
-          if (answer !== undefined) webSocket.send(answer);
+        void peer.reply(JSON.parse(data.toString())).then((reply) => {
+          if (reply !== undefined) webSocket.send(reply.toText());
         });
       });
       webSocket.once('close', () => void peer.close());

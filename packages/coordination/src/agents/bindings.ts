@@ -23,12 +23,12 @@ export class Bindings {
   async check(agentId: string, principalId: string): Promise<void> {
     const known = this.#known.get(agentId);
     if (known && known.until > this.#options.clock.monotonic()) {
-      if (known.principalId !== principalId) throw taken(agentId);
+      if (known.principalId !== principalId) throw takenFailure(agentId);
       return;
     }
     const owner = await readOwner(this.#options.store, agentId);
     if (owner === undefined) return;
-    if (owner.principalId !== principalId) throw taken(agentId);
+    if (owner.principalId !== principalId) throw takenFailure(agentId);
     this.#remember(agentId, principalId);
   }
 
@@ -43,7 +43,7 @@ export class Bindings {
     const { store, limits, budgets } = this.#options;
     for (;;) {
       const owner = await readOwner(store, agentId);
-      if (owner && owner.principalId !== principalId) throw taken(agentId);
+      if (owner && owner.principalId !== principalId) throw takenFailure(agentId);
       if (owner === undefined) await budgets.reserveAgentId(principalId);
       const value = principalId;
       const put = { kind: 'put', key: agentId, value, ttlMs: limits.forget_agent_ms } as const;
@@ -81,6 +81,6 @@ export async function readOwner(
   return entry && { principalId: String(entry.value), version: entry.version };
 }
 
-function taken(agent_id: string) {
+function takenFailure(agent_id: string) {
   return failure('agent_id_taken', { agent_id });
 }

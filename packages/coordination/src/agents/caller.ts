@@ -10,7 +10,7 @@ export const sessionIdSchema = agentIdSchema;
 /** An agent that is looked for, which may be the one of a caller that names none. */
 export const anyAgentIdSchema = z.string().regex(ANY_ID, 'expected the id of an agent');
 
-/** Who asks, as far as the connection and the request say. */
+/** The agent that sends a request, as the connection and the request name it. */
 export interface Caller {
   readonly agentId: string;
   readonly principalId: string;

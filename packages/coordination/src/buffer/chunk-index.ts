@@ -18,7 +18,7 @@ import {
 import { failure } from '../reasons.ts';
 import { readMembers } from '../session/session-record.ts';
 import { changeEntries } from '../support/change-entries.ts';
-import { counting, countsIn, resetCounts } from '../support/counts.ts';
+import { countsIn, countWrite, resetCounts } from '../support/counts.ts';
 import { inBatches } from '../support/in-batches.ts';
 
 export const CHUNK_ENCODINGS = ['utf8', 'base64'] as const;
@@ -82,12 +82,12 @@ export class ChunkIndex {
     await this.#commit(sessionId, [
       { kind: 'put', key: usedKey(chunkId), value: this.#clock.now() },
       { kind: 'increment', key: readsKey(chunkId), by: 1 },
-      counting('hits'),
+      countWrite('hits'),
     ]);
   }
 
   async count(sessionId: string, name: 'misses' | 'deduplicated'): Promise<void> {
-    await this.#commit(sessionId, [counting(name)]);
+    await this.#commit(sessionId, [countWrite(name)]);
   }
 
   /** The chunk is not evicted while the agent is there. */
@@ -138,7 +138,7 @@ export class ChunkIndex {
     ];
     const deletes = keys.map((key): Write => ({ kind: 'delete', key }));
     const { ok } = await this.#store.commit(partitionOf.chunks(sessionId), {
-      writes: [...deletes, counting('evicted')],
+      writes: [...deletes, countWrite('evicted')],
       ifKeys: new Map([[infoKey(chunk_id), version]]),
     });
     if (!ok) return false;

@@ -10,7 +10,7 @@ import type { CoordinationStore, Snapshot, Write } from '../coordination-store.t
 import { digestibleJson, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
 import { type Amount, amountOf, firstThatCover, type Measured } from '../quota/meter.ts';
-import { counting, countsIn, resetCounts } from '../support/counts.ts';
+import { countsIn, countWrite, resetCounts } from '../support/counts.ts';
 
 /** A result; it is valid while none of its labels was invalidated after it was stored. */
 export const cacheEntrySchema = z.object({
@@ -70,17 +70,17 @@ export class CacheIndex {
     await this.#commit(scope, [
       { kind: 'put', key: infoKey(key), value: info, ttlMs },
       { kind: 'put', key: usedKey(key), value: this.#clock.now(), ttlMs },
-      counting('puts'),
+      countWrite('puts'),
     ]);
   }
 
   async noteHit(scope: string, key: string, ttlMs: number): Promise<void> {
     const used = { kind: 'put', key: usedKey(key), value: this.#clock.now(), ttlMs } as const;
-    await this.#commit(scope, [used, counting('hits')]);
+    await this.#commit(scope, [used, countWrite('hits')]);
   }
 
   async noteMiss(scope: string): Promise<void> {
-    await this.#commit(scope, [counting('misses')]);
+    await this.#commit(scope, [countWrite('misses')]);
   }
 
   async marksOf(partition: string, labels: readonly string[]): Promise<Marks> {
@@ -142,11 +142,11 @@ export class CacheIndex {
   /** Forgets entries and their results. */
   async #remove(scope: string, keys: readonly string[], why: string): Promise<void> {
     if (keys.length === 0) return;
-    const deleted = (names: readonly string[]) =>
+    const toDeletes = (names: readonly string[]) =>
       names.map((key) => ({ kind: 'delete', key }) as const);
-    await this.#store.commit(partitionOf.cache(scope), { writes: deleted(keys.map(entryKey)) });
+    await this.#store.commit(partitionOf.cache(scope), { writes: toDeletes(keys.map(entryKey)) });
     const known = keys.flatMap((key) => [infoKey(key), usedKey(key)]);
-    await this.#commit(scope, [...deleted(known), counting(why, keys.length)]);
+    await this.#commit(scope, [...toDeletes(known), countWrite(why, keys.length)]);
   }
 
   async #commit(scope: string, writes: readonly Write[]): Promise<void> {
@@ -187,13 +187,13 @@ export function namedLabels(named: {
 }
 
 export const markKey = (label: string) => `invalidated/${label}`;
-/** Who computes it; the version of the entry is when that began. */
+/** The claim on a result; the version of the entry is when the computation began. */
 export const claimKey = (key: string) => `claim/${key}`;
 export const entryKey = (key: string) => `entry/${key}`;
 const infoKey = (key: string) => `info/${key}`;
 const usedKey = (key: string) => `used/${key}`;
 
-/** Who shares results: all agents of a principal, one agent, or the members of a session. */
+/** All agents of a principal, one agent, or the members of a session share results. */
 export const CACHE_SCOPES = ['principal', 'agent', 'session'] as const;
 export type CacheScope = (typeof CACHE_SCOPES)[number];
 

@@ -97,7 +97,7 @@ export class SingleFlight {
     return began?.value === token ? began.version : 0;
   }
 
-  /** The result may have come while the claim was waited for, or who waited may be gone. */
+  /** While the claim was waited for, the result may have come, or the caller may have left. */
   async #computeOrUse(
     target: CacheTarget,
     lease: Lease,

@@ -113,7 +113,7 @@ export class Checkpoints {
       const admitted = await access.fresh(caller, sessionId, { role: 'owner' });
       const { partition, meta, guard } = admitted;
       if (meta.state !== 'suspended') {
-        if (checkpointId !== undefined) throw await this.#notSuspended(admitted);
+        if (checkpointId !== undefined) throw await this.#notSuspendedFailure(admitted);
         return meta;
       }
       if (checkpointId !== undefined) {
@@ -197,7 +197,7 @@ export class Checkpoints {
     throw failure('conflict/session', { current_version: now.version, current: valuesOf(now) });
   }
 
-  async #notSuspended({ sessionId, partition, meta }: Access) {
+  async #notSuspendedFailure({ sessionId, partition, meta }: Access) {
     const { version } = await readContext(this.#options.store, partition, []);
     const current = { state: meta.state };
     const facts = { session_id: sessionId, current_version: version, current };

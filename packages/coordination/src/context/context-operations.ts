@@ -70,22 +70,22 @@ export function replayUpdate(
 function toPlan(op: UpdateOperation, update: Json, view: ContextView, copyBytes: number): Plan {
   switch (op) {
     case 'merge':
-      return setting(toObject(update), [], new Map());
+      return planValues(toObject(update), [], new Map());
     case 'increment':
-      return incrementing(toObject(update));
+      return planIncrement(toObject(update));
     case 'append':
-      return setting(appended(toObject(update), view), [], versionsAt(view, toObject(update)));
+      return planValues(appendTo(toObject(update), view), [], versionsAt(view, toObject(update)));
     case 'replace': {
       const after = toObject(update);
       const removed = [...view.entries.keys()].filter((key) => !Object.hasOwn(after, key));
-      return setting(after, removed, new Map([[HEAD, view.version]]));
+      return planValues(after, removed, new Map([[HEAD, view.version]]));
     }
     case 'patch':
-      return patched(update, view, copyBytes);
+      return planPatch(update, view, copyBytes);
   }
 }
 
-function setting(
+function planValues(
   update: JsonObject,
   removed: readonly string[],
   ifKeys: ReadonlyMap<string, number>,
@@ -97,7 +97,7 @@ function setting(
   return { writes: [...puts, ...deletes], update, removed, ifKeys };
 }
 
-function incrementing(update: JsonObject): Plan {
+function planIncrement(update: JsonObject): Plan {
   const writes = Object.entries(update).map(([key, by]) => {
     if (typeof by === 'number') return { kind: 'increment', key: keyOf.context(key), by } as const;
     throw failure('not_a_number/amount', { key });
@@ -105,7 +105,7 @@ function incrementing(update: JsonObject): Plan {
   return { writes, update, removed: [], ifKeys: new Map() };
 }
 
-function appended(update: JsonObject, { entries }: ContextView): JsonObject {
+function appendTo(update: JsonObject, { entries }: ContextView): JsonObject {
   const members = Object.entries(update).map(([key, more]) => {
     const before = entries.get(key)?.value ?? [];
     if (isJsonArray(before)) return [key, before.concat(more)] as const;
@@ -114,7 +114,7 @@ function appended(update: JsonObject, { entries }: ContextView): JsonObject {
   return Object.fromEntries(members);
 }
 
-function patched(update: Json, view: ContextView, copyBytes: number): Plan {
+function planPatch(update: Json, view: ContextView, copyBytes: number): Plan {
   const before = valuesOf(view);
   const after = isJsonArray(update)
     ? applyJsonPatch(before, parsePatch(update), { version: view.version, copyBytes })
@@ -128,7 +128,7 @@ function patched(update: Json, view: ContextView, copyBytes: number): Plan {
   const keys = keysToRead('patch', update);
   const ifKeys =
     typeof keys === 'string' ? new Map([[HEAD, view.version]]) : versionsAt(view, keys);
-  return setting(Object.fromEntries(changed), removed, ifKeys);
+  return planValues(Object.fromEntries(changed), removed, ifKeys);
 }
 
 function versionsAt({ entries }: ContextView, keys: readonly string[] | JsonObject) {

@@ -96,23 +96,23 @@ function* toLines(record: PartitionRecord, bytes: number): Generator<string, voi
 function* toItems(record: PartitionRecord, bytes: number): Generator<Line, void> {
   const { entries, events, ...others } = listsOf(record);
   for (const [key, entry] of entries) {
-    yield ['entries', [key, begun(entry, bytes)]];
-    yield* rest(entry, bytes);
+    yield ['entries', [key, toFirstPart(entry, bytes)]];
+    yield* toFurtherParts(entry, bytes);
   }
   for (const event of events) {
-    yield ['events', begun(event, bytes)];
-    yield* rest(event, bytes);
+    yield ['events', toFirstPart(event, bytes)];
+    yield* toFurtherParts(event, bytes);
   }
   for (const name of Object.keys(others) as (keyof typeof others)[]) {
     for (const item of others[name]) yield [name, item];
   }
 }
 
-function begun<Some extends Readonly<Value>>(value: Some, bytes: number): Some {
+function toFirstPart<Some extends Readonly<Value>>(value: Some, bytes: number): Some {
   return value.json.length > bytes ? { ...value, json: value.json.slice(0, bytes) } : value;
 }
 
-function* rest({ json }: Readonly<Value>, bytes: number): Generator<Line, void> {
+function* toFurtherParts({ json }: Readonly<Value>, bytes: number): Generator<Line, void> {
   for (let from = bytes; from < json.length; from += bytes) {
     yield ['more', json.slice(from, from + bytes)];
   }

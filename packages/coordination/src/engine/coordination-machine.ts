@@ -48,7 +48,7 @@ export class CoordinationMachine {
   /** False when there was none. */
   drop(name: string, now: number): boolean {
     const partition = this.#partitions.get(name);
-    if (partition !== undefined) this.#keep(name, partition.emptied(this.#limits), now);
+    if (partition !== undefined) this.#keep(name, partition.toDropped(this.#limits), now);
     return partition !== undefined;
   }
 

@@ -28,7 +28,7 @@ export function toEventLimits({
 
 /**
  * The last events of a partition, in order of their versions. Kept by columns: there are many, and to
- * forget an old one must not bring it back from where the caches have long let it go.
+ * forget an old event must not load its text into the processor's caches again.
  */
 export class PartitionEvents {
   readonly #limits: EventLimits;

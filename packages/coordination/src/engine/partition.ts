@@ -135,7 +135,7 @@ export class Partition {
   }
 
   /** What a drop leaves: numbers that go on. */
-  emptied(limits: EventLimits): Partition {
+  toDropped(limits: EventLimits): Partition {
     return new Partition(limits, { sequence: this.#sequence });
   }
 

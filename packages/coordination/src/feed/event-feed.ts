@@ -54,7 +54,7 @@ const everyEvent: Interest = () => true;
 const PAGE = 500;
 const RETRY_MS = 250;
 
-/** The events of one partition, read once for all who follow it. */
+/** The events of one partition, read once for all its followers. */
 class PartitionFeed implements EventSource {
   readonly #partition: string;
   readonly #deps: FeedDeps;
@@ -206,7 +206,7 @@ class PartitionFeed implements EventSource {
 const MAX_EVENTS = 1_024;
 const MAX_SIZE = 4 * 1024 * 1024;
 
-/** The latest events of a partition without a gap, for those who are only a little behind. */
+/** The latest events of a partition without a gap, for followers that are only a little behind. */
 export class RecentEvents {
   #events: StoredEvent[] = [];
   #size = 0;

@@ -12,7 +12,7 @@ export function typeOf(event: Json): string {
   return String(fieldsOf(event).type);
 }
 
-/** Does the log say that this ticket had its turn? Any ticket's turn as long as it is not known. */
+/** Does the event report the grant of this ticket? Any grant counts while the ticket is not known. */
 export function isTurnOf(event: Json, ticket: string | undefined): boolean {
   const fields = fieldsOf(event);
   return fields.type === 'lock.granted' && (ticket === undefined || fields.ticket === ticket);
@@ -34,7 +34,7 @@ export function toSessionEvent({ event }: StoredEvent): JsonObject {
   if (typeof fields.holder !== 'string') return fields;
   const { holder, token = 0, ...rest } = fields;
   const { agentId, epoch } = fromHolder(fields.holder);
-  const isBySomebodyElse = rest.agent_id !== undefined;
-  const named = isBySomebodyElse ? { holder: agentId } : { agent_id: agentId, epoch };
+  const isByAnotherAgent = rest.agent_id !== undefined;
+  const named = isByAnotherAgent ? { holder: agentId } : { agent_id: agentId, epoch };
   return { ...rest, ...named, lock_token: token };
 }

@@ -73,7 +73,7 @@ function apply(step: Step, operation: Operation): void {
       test(step, operation);
       return;
     case 'copy': {
-      const value = existing(locate(step, operation.from));
+      const value = valueAt(locate(step, operation.from));
       if (!step.draft.share(value)) {
         const { index: operation, options } = step;
         const limit = 'context_bytes';
@@ -84,7 +84,7 @@ function apply(step: Step, operation: Operation): void {
     }
     case 'move': {
       if (path.startsWith(`${operation.from}/`)) {
-        throw failed(step.index, path, 'a value cannot be moved into itself');
+        throw operationFailure(step.index, path, 'a value cannot be moved into itself');
       }
       const value = take(locate(step, operation.from));
       add(locate(step, path), value);
@@ -104,24 +104,24 @@ function locate({ draft, index }: Step, pointer: string): Place {
   const key = keys.pop() ?? 'root';
   let parent: Container = draft.holder;
   for (const step of keys) {
-    existing({ parent, key: step, pointer, index });
+    valueAt({ parent, key: step, pointer, index });
     const inner = draft.open(parent, step);
     if (inner === undefined) {
-      throw failed(index, pointer, 'there is nothing to go into on the way');
+      throw operationFailure(index, pointer, 'there is nothing to go into on the way');
     }
     parent = inner;
   }
   return { parent, key, pointer, index };
 }
 
-function existing({ parent, key, pointer, index }: Place): Json {
+function valueAt({ parent, key, pointer, index }: Place): Json {
   const found = memberOf(parent, key);
-  if (found === undefined) throw failed(index, pointer, 'there is no such value');
+  if (found === undefined) throw operationFailure(index, pointer, 'there is no such value');
   return found;
 }
 
 function take(place: Place): Json {
-  const found = existing(place);
+  const found = valueAt(place);
   const { parent, key } = place;
   if (Array.isArray(parent)) parent.splice(Number(key), 1);
   else delete parent[key];
@@ -142,7 +142,7 @@ function add(place: Place, value: Json): void {
   }
   const at = key === '-' ? parent.length : toIndex(key);
   if (at === undefined || at > parent.length) {
-    throw failed(index, pointer, 'there is no such index');
+    throw operationFailure(index, pointer, 'there is no such index');
   }
   parent.splice(at, 0, value);
 }
@@ -172,7 +172,7 @@ function assertDepth(value: Json): void {
   if (isTooDeep(value)) throw failure('patch_failed/depth', { allowed: MAX_DEPTH });
 }
 
-function failed(operation: number, path: string, problem: string) {
+function operationFailure(operation: number, path: string, problem: string) {
   return failure('patch_failed/operation', { operation, path, problem });
 }
 

@@ -1,5 +1,5 @@
-// Standing in the queue of a lock: not for ever, not in a circle, without asking again and again, and
-// not longer than there is a place to stand in and a right to it.
+// Waits in the queue of a lock without polling. The wait ends when the lock is granted, when its time
+// is over, when it would never end, and when the agent loses its place or its right to the lock.
 
 import { type Json, orAborted } from '@starloom/core';
 import { deadlineSignal, streamTurns } from '@starloom/wire';
@@ -142,7 +142,7 @@ export function lockHeld(resource: string, leases: readonly Lease[], own: string
   return failure('lock_held/other', { resource, holder, ...until });
 }
 
-/** Who holds the lock, and until when at most. */
+/** The holder of the lock, and until when it has the lock at most. */
 export function inTheWay(leases: readonly Lease[]): {
   readonly holder?: string;
   readonly expires_at?: number;

@@ -1,7 +1,7 @@
-// Who waits for whom. A waiter waits for those whose lease is in its way and for those who stand
-// before it in the queue; agents that wait for each other in a circle wait for ever. A circle
-// closes at what its last one holds: an agent that holds nothing blocks no other agent for ever. So
-// it may stand in a queue as often as it likes, also behind itself. The search costs nothing for an
+// Finds deadlocks. A waiter waits for the holders of leases that block it and for the waiters before
+// it in the queue. Agents that wait for each other in a circle wait for ever. The last agent of a
+// circle holds a lease: an agent without a lease blocks no other agent for ever, so it may stand in
+// a queue as often as it likes, also behind itself. The search costs nothing for an
 // agent that no other agent waits for, and else one look at each lease and place on the way.
 
 import type { Lease, LeaseMode, Waiting } from '../coordination-store.ts';

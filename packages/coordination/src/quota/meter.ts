@@ -47,7 +47,7 @@ export class Meter {
   readonly #options: MeterOptions;
   readonly #allowed: Amount;
   readonly #free: Amount;
-  /** What is more than this is full: else a count might follow every few writes. */
+  /** Above this it counts as full, so that it does not count again every few writes. */
   readonly #nearly: Amount;
   readonly #bounds = new RecentMap<Amount>(METERED);
   readonly #refusedUntil = new RecentMap<number>(METERED);
@@ -59,9 +59,9 @@ export class Meter {
   constructor(options: MeterOptions) {
     const { limits, entries, bytes, freeShare = FREE_SHARE } = options;
     this.#options = options;
-    const allowed = (limit: keyof CoordinationLimits | undefined) =>
+    const limitOf = (limit: keyof CoordinationLimits | undefined) =>
       limit === undefined ? Number.POSITIVE_INFINITY : limits[limit];
-    this.#allowed = { entries: allowed(entries), bytes: allowed(bytes) };
+    this.#allowed = { entries: limitOf(entries), bytes: limitOf(bytes) };
     const share = (part: number): Amount => ({
       entries: entries === undefined ? 0 : Math.floor(this.#allowed.entries * part),
       bytes: bytes === undefined ? 0 : Math.floor(this.#allowed.bytes * part),
@@ -78,7 +78,7 @@ export class Meter {
     return this.#count(reservation, written);
   }
 
-  /** Reserves one more of what only its number is limited of. */
+  /** Reserves one entry where only the number of entries is limited. */
   reserveOne(
     name: string,
     count: () => Promise<number>,

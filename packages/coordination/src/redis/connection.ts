@@ -68,7 +68,7 @@ export class RedisConnection {
   }
 
   /** The number of the link that is there now, or soon. */
-  async connected(): Promise<number> {
+  async awaitLink(): Promise<number> {
     if (!this.#client.isReady) await this.#untilReady();
     return this.#link;
   }
@@ -78,11 +78,12 @@ export class RedisConnection {
     { deadlineMs = this.#deadlineMs, link }: SendOptions = {},
   ): Promise<Reply> {
     if (!this.#client.isReady) await this.#untilReady();
-    if (link !== undefined && link !== this.#link) throw unavailable('the connection is a new one');
+    if (link !== undefined && link !== this.#link)
+      throw unavailableFailure('the connection is a new one');
     const client = this.#client;
     return new Promise<Reply>((resolve, reject) => {
       const timer = this.#wheel.schedule(deadlineMs, () => {
-        reject(unavailable('no answer in time'));
+        reject(unavailableFailure('no answer in time'));
         this.#replace(client, 'no answer in time');
       });
       client.sendCommand<Reply>(args).then(
@@ -109,7 +110,7 @@ export class RedisConnection {
     this.#isClosed = true;
     this.#client.destroy();
     this.#ready.promise.catch(() => {});
-    this.#ready.reject(unavailable('the store is closed'));
+    this.#ready.reject(unavailableFailure('the store is closed'));
   }
 
   #connect(): RedisClient {
@@ -172,11 +173,11 @@ export class RedisConnection {
   }
 
   async #untilReady(): Promise<void> {
-    if (this.#isClosed) throw unavailable('the store is closed');
+    if (this.#isClosed) throw unavailableFailure('the store is closed');
     const left = (this.#lostAt ?? performance.now()) + this.#deadlineMs - performance.now();
-    if (left <= 0) throw unavailable(this.#problem);
+    if (left <= 0) throw unavailableFailure(this.#problem);
     const late = Promise.withResolvers<never>();
-    const timer = this.#wheel.schedule(left, () => late.reject(unavailable(this.#problem)));
+    const timer = this.#wheel.schedule(left, () => late.reject(unavailableFailure(this.#problem)));
     try {
       await Promise.race([this.#ready.promise, late.promise]);
     } finally {
@@ -247,7 +248,7 @@ const FIXES = [
   ...MUST_BE_SET_UP,
 ];
 
-function unavailable(problem: string, cause?: unknown): FabricError {
+function unavailableFailure(problem: string, cause?: unknown): FabricError {
   const fix = FIXES.find(({ pattern }) => pattern.test(problem))?.fix;
   return failure('engine_unavailable/redis', { problem, fix }, { cause });
 }
@@ -255,10 +256,10 @@ function unavailable(problem: string, cause?: unknown): FabricError {
 /** An unknown script is for the caller to send again; any other refusal is a mistake of ours. */
 function toEngineError(error: Error): Error {
   const { message } = error;
-  if (UNABLE.test(message) || mustBeSetUp(message)) return unavailable(message, error);
+  if (UNABLE.test(message) || mustBeSetUp(message)) return unavailableFailure(message, error);
   if (message.startsWith('NOSCRIPT')) return error;
   const isReply = /^[A-Z]+ /.test(message);
-  return isReply ? FabricError.from(error) : unavailable(message, error);
+  return isReply ? FabricError.from(error) : unavailableFailure(message, error);
 }
 
 export function mustBeSetUp(problem: string): boolean {

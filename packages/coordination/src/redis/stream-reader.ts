@@ -93,7 +93,7 @@ export class StreamReader {
   }
 
   async #readOnce(): Promise<StreamReply> {
-    const link = await this.#options.reader.connected();
+    const link = await this.#options.reader.awaitLink();
     if (link !== this.#link) await this.#resumeAll(link);
     const streams = [...this.#streams.values()];
     const keys = [this.#wakeKey, ...streams.map(({ key }) => key)];

@@ -57,7 +57,7 @@ export class IdempotentAnswers {
     } catch (error) {
       const first = (await store.read(partition, [key])).entries.get(key)?.value;
       if (first === undefined) throw error;
-      return earlier(first, request, since);
+      return earlierAnswer(first, request, since);
     }
     const claimed = await store.commit(partition, {
       writes: [keep(key, { request, since })],
@@ -65,7 +65,7 @@ export class IdempotentAnswers {
     });
     if (!claimed.ok) {
       const first = 'current' in claimed ? claimed.current.entries.get(key)?.value : undefined;
-      return earlier(first ?? null, request, since);
+      return earlierAnswer(first ?? null, request, since);
     }
     const finish = async (record: JsonObject) => {
       await store.commit(partition, { writes: [keep(key, record)] });
@@ -100,15 +100,15 @@ function forget(key: string) {
   return { kind: 'delete', key } as const;
 }
 
-function earlier(first: Json, request: string, now: number): Json {
+function earlierAnswer(first: Json, request: string, now: number): Json {
   const parsed = recordSchema.safeParse(first);
-  if (!parsed.success) throw underWay();
+  if (!parsed.success) throw underWayFailure();
   const { answer, since } = parsed.data;
   if (parsed.data.request !== request) throw failure('idempotency_key_reused');
   if (answer !== undefined) return answer;
-  throw since + UNDER_WAY_MS > now ? underWay() : failure('outcome_unknown');
+  throw since + UNDER_WAY_MS > now ? underWayFailure() : failure('outcome_unknown');
 }
 
-function underWay() {
+function underWayFailure() {
   return failure('in_progress', { retry_after_ms: RETRY_AFTER_MS });
 }

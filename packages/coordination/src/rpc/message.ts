@@ -116,7 +116,6 @@ export interface RpcError {
 }
 
 const RPC_TITLES: Readonly<Record<number, string>> = {
-  [-32700]: 'Parse error',
   [-32600]: 'Invalid Request',
   [-32601]: 'Method not found',
   [-32602]: 'Invalid params',
@@ -138,13 +137,12 @@ export function toRpcError(thrown: unknown): RpcError {
   return { code, message, data: { ...fields, details, code: fabric } };
 }
 
-export function protocolError(code: number, details: string, fix: string): RpcError {
+function protocolError(code: number, details: string, fix: string): RpcError {
   const data = { reason: PROTOCOL_REASONS[code], details, fix };
   return { code, message: RPC_TITLES[code] ?? details, data };
 }
 
 const PROTOCOL_REASONS: Readonly<Record<number, string>> = {
-  [-32700]: 'not_json',
   [-32600]: 'not_json_rpc',
   [-32602]: 'bad_params',
 };

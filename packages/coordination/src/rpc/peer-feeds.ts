@@ -114,7 +114,7 @@ export class PeerFeeds {
     const holders: Notices['holders'] = new Map();
     const following = this.#options.feeds.follow(partitionOf.session(sessionId), {
       isFor: isNotice,
-      // They are few: who is slow gets them late, as long as the log has them.
+      // Notices are few: a slow client gets them late, as long as the log has them.
       backlog: Number.POSITIVE_INFINITY,
       deliver: (event) => {
         const pushed = this.#push(toNotice(sessionId, event, [...holders.values()]));

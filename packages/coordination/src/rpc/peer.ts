@@ -129,7 +129,7 @@ export class Peer {
     const alive = asked.length > 1 ? await agents.alive(asked) : [];
     const left = alive.length > 0 ? alive : asked;
     const [only, ...others] = left;
-    if (only === undefined || others.length > 0) throw unnamed(left);
+    if (only === undefined || others.length > 0) throw unnamedFailure(left);
     return only;
   }
 
@@ -142,7 +142,7 @@ export class Peer {
 
 const SHOWN_AGENTS = 100;
 
-function unnamed(agents: readonly string[]) {
+function unnamedFailure(agents: readonly string[]) {
   const row = agents.length === 0 ? 'bad_params/no_agent' : 'bad_params/several_agents';
   return failure(row, { agents: agents.slice(0, SHOWN_AGENTS) });
 }

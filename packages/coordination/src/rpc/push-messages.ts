@@ -72,7 +72,7 @@ export interface Subscriber {
 
 /**
  * What a subscriber receives of an event, when it is of the kind it asked for. Subscriptions of one
- * id are to the same, so all who have it receive the very same text.
+ * id are to the same, so all of them receive the very same text.
  */
 export function toSubscriptionPush(
   subscriber: Subscriber,

@@ -132,7 +132,7 @@ export class Subscription implements Subscriber, Follower {
 
 const ID_BYTES = 12;
 
-/** Names what is subscribed to: all who subscribe to the same have the same. */
+/** Equal for all subscriptions to the same events of a session. */
 export function subscriptionId(sessionId: string, filter: EventFilter): string {
   const what = JSON.stringify([sessionId, filter]);
   return hash('sha256', what, 'buffer').toString('hex', 0, ID_BYTES);

@@ -62,7 +62,7 @@ export class SessionAccess {
     const access = toAccess(snapshot, caller, sessionId);
     if (access) this.#known.set(idOf(caller, sessionId), access);
     const admitted = admit(access, caller, sessionId, need);
-    if (isSuspended(admitted, need)) throw await this.#suspended(admitted);
+    if (isSuspended(admitted, need)) throw await this.#suspendedFailure(admitted);
     if (admitted.meta.state === 'active') await this.#timers.touch(admitted.meta);
     if (admitted.meta.state !== 'ended') await caller.onAdmitted?.(sessionId, admitted.holder);
     return admitted;
@@ -83,7 +83,7 @@ export class SessionAccess {
     this.#known.delete(idOf(caller, sessionId));
   }
 
-  async #suspended({ sessionId, partition, meta: { state } }: Access) {
+  async #suspendedFailure({ sessionId, partition, meta: { state } }: Access) {
     const { entries } = await this.#store.read(partition, [HEAD]);
     return failure('session_suspended', {
       session_id: sessionId,
@@ -131,7 +131,7 @@ function admit(access: Access | undefined, caller: Caller, sessionId: string, ne
   return access;
 }
 
-/** What is remembered may be outdated; a refusal must not be. */
+/** Remembered access may be outdated; then the caller reads it again before it refuses. */
 function tryAdmit(access: Access, sessionId: string, need: Need): Access | undefined {
   try {
     const admitted = admit(access, access.caller, sessionId, need);

@@ -32,7 +32,7 @@ export class SessionEnd {
     const partition = partitionOf.session(sessionId);
     const ended = await changeEntries(this.#store, partition, [META], (current) => {
       const meta = metaIn(current);
-      return meta && meta.state !== 'ended' ? ending(meta, reason, agentId) : undefined;
+      return meta && meta.state !== 'ended' ? toEndCommit(meta, reason, agentId) : undefined;
     });
     if (!ended && (await this.#meta(sessionId)) === undefined) return;
     await this.#free(sessionId, 'end');
@@ -56,7 +56,7 @@ export class SessionEnd {
     const partition = partitionOf.session(sessionId);
     const meta = await this.#meta(sessionId);
     if (meta === undefined) return false;
-    const commit = ending(meta, 'empty', null);
+    const commit = toEndCommit(meta, 'empty', null);
     const { ok } = await this.#store.commit(partition, { ...commit, ifVersion: version });
     if (ok) await this.end(sessionId, 'empty', null);
     return ok;
@@ -111,7 +111,7 @@ export class SessionEnd {
   }
 }
 
-function ending(meta: SessionMeta, reason: EndReason, agentId: string | null) {
+function toEndCommit(meta: SessionMeta, reason: EndReason, agentId: string | null) {
   const value = { ...meta, state: 'ended' } as const;
   return {
     writes: [{ kind: 'put', key: META, value }],

@@ -1,4 +1,4 @@
-// What the owners of a session may change about it: state, metadata, who may do what.
+// What the owners of a session may change about it: its state, and the roles of agents and principals.
 
 import type { Json } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';

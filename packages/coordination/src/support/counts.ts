@@ -4,7 +4,7 @@ import type { CoordinationStore, Snapshot, Write } from '../coordination-store.t
 
 const countKey = (name: string) => `count/${name}`;
 
-export function counting(name: string, by = 1): Write {
+export function countWrite(name: string, by = 1): Write {
   return { kind: 'increment', key: countKey(name), by };
 }
 

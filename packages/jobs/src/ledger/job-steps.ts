@@ -217,7 +217,7 @@ export class JobSteps {
   }
 
   release(held: Held, now: number): boolean {
-    const job = this.#held(held);
+    const job = this.#findHeld(held);
     if (job === undefined) return false;
     if (!job.sent && job.state === 'running') {
       this.#tables.update({ ...requeueJob(job, now), attempt: job.attempt - 1 });
@@ -277,7 +277,7 @@ export class JobSteps {
   }
 
   #change(held: Held, change: (job: Job) => Job, events: readonly EventText[] = []): boolean {
-    const job = this.#held(held);
+    const job = this.#findHeld(held);
     if (job === undefined) return false;
     this.#tables.update(change(job));
     if (events.length > 0) {
@@ -287,7 +287,7 @@ export class JobSteps {
     return true;
   }
 
-  #held({ id, lease, purpose }: Held): Job | undefined {
+  #findHeld({ id, lease, purpose }: Held): Job | undefined {
     if (this.#tables.entry(id, purpose)?.lease !== lease) return undefined;
     const job = this.#tables.get(id);
     return job === undefined || isFinal(job.state) ? undefined : job;

@@ -135,7 +135,7 @@ export class LedgerJobEngine implements JobEngine {
 
   async append(claim: Claim, events: readonly JobEvent[]): Promise<boolean> {
     const texts = await this.#toTexts(claim.job.id, events);
-    return this.#notified(claim, await this.#ledger.append(toHeld(claim), texts, this.#now()));
+    return this.#notifyIfDone(claim, await this.#ledger.append(toHeld(claim), texts, this.#now()));
   }
 
   markSent(claim: Claim): Promise<boolean> {
@@ -148,13 +148,13 @@ export class LedgerJobEngine implements JobEngine {
 
   async markCancelDelivered(claim: Claim): Promise<boolean> {
     const held = toHeld(claim);
-    return this.#notified(claim, await this.#ledger.markCancelDelivered(held, this.#now()));
+    return this.#notifyIfDone(claim, await this.#ledger.markCancelDelivered(held, this.#now()));
   }
 
   async ask(claim: Claim, asked: Asked, events: readonly JobEvent[]): Promise<boolean> {
     const texts = await this.#toTexts(claim.job.id, events);
     const done = await this.#ledger.ask(toHeld(claim), asked, texts, this.#now());
-    return this.#notified(claim, done);
+    return this.#notifyIfDone(claim, done);
   }
 
   resume(claim: Claim): Promise<boolean> {
@@ -174,18 +174,18 @@ export class LedgerJobEngine implements JobEngine {
     const done = await this.#ledger.finish(held, end, texts, result, this.#now());
     if (done) this.#watchers.notify(READY);
     if (done && call !== undefined) await this.#documents.discard(call);
-    return this.#notified(claim, done);
+    return this.#notifyIfDone(claim, done);
   }
 
   async answer(id: string, answers: readonly JobAnswer[]) {
-    return this.#changed(id, await this.#ledger.answer(id, answers, this.#now()));
+    return this.#notifyOfChange(id, await this.#ledger.answer(id, answers, this.#now()));
   }
 
   async requestCancel(id: string) {
     const call = await this.#ledger.callOf(id);
     const after = await this.#ledger.requestCancel(id, this.#now());
     if (call !== undefined && after?.job.state === 'cancelled') await this.#documents.discard(call);
-    return this.#changed(id, after);
+    return this.#notifyOfChange(id, after);
   }
 
   async note(id: string, note: JobNote): Promise<boolean> {
@@ -248,13 +248,13 @@ export class LedgerJobEngine implements JobEngine {
 
   async retry(claim: Claim, events: readonly JobEvent[]): Promise<boolean> {
     const texts = await this.#toTexts(claim.job.id, events);
-    return this.#notified(claim, await this.#ledger.retry(toHeld(claim), texts, this.#now()));
+    return this.#notifyIfDone(claim, await this.#ledger.retry(toHeld(claim), texts, this.#now()));
   }
 
   async release(claim: Claim): Promise<boolean> {
     const done = await this.#ledger.release(toHeld(claim), this.#now());
     if (done) this.#watchers.notify(READY);
-    return this.#notified(claim, done);
+    return this.#notifyIfDone(claim, done);
   }
 
   settle(claim: Claim): Promise<void> {
@@ -294,12 +294,12 @@ export class LedgerJobEngine implements JobEngine {
     return this.#options.clock.now();
   }
 
-  #notified(claim: Claim, done: boolean): boolean {
+  #notifyIfDone(claim: Claim, done: boolean): boolean {
     if (done) this.#watchers.notify(claim.job.id);
     return done;
   }
 
-  async #changed(id: string, found: LedgerJob | undefined): Promise<StoredJob | undefined> {
+  async #notifyOfChange(id: string, found: LedgerJob | undefined): Promise<StoredJob | undefined> {
     if (found === undefined) return undefined;
     this.#watchers.notify(id);
     if (!isFinal(found.job.state)) this.#watchers.notify(READY);

@@ -197,7 +197,7 @@ export class LoadedTables implements StepTables {
     this.#goneSchedules.push(name);
   }
 
-  /** Writes what the steps changed, and tells the other gateways. */
+  /** Writes what the steps changed, and notifies the other gateways. */
   async save(session: DatabaseSession): Promise<void> {
     const changed = [...this.#changed];
     await insertJobs(
@@ -256,8 +256,8 @@ export class LoadedTables implements StepTables {
   }
 
   /**
-   * Keys and usage of those who create jobs, who wait for each other until the transaction ends. Returns the
-   * jobs that have the keys.
+   * Loads keys and usage of the principals that create jobs. They wait for each other until the
+   * transaction ends. Returns the jobs that have the keys.
    */
   async #loadPrincipals(session: DatabaseSession, created: readonly LedgerNewJob[]) {
     const bound = created.filter(({ input }) => input.quota ?? input.idempotencyKey !== undefined);

@@ -135,7 +135,7 @@ export class ClaimRun {
     const timer = this.#startDeadline();
     try {
       const running = this.#options.run(call, this.#context(mode));
-      const result = await this.#orForced(running);
+      const result = await this.#resultOrForcedEnd(running);
       if (result === undefined) return;
       await this.#writer.flush();
       await this.#succeed(result);
@@ -187,7 +187,10 @@ export class ClaimRun {
     const answers = Promise.withResolvers<readonly JobAnswer[]>();
     this.#answers = answers;
     await this.#writer.flush();
-    const asked = this.#writer.stamp(awaiting(inputs), this.claim.job.agent_id ?? 'starloom');
+    const asked = this.#writer.stamp(
+      toAwaitingInput(inputs),
+      this.claim.job.agent_id ?? 'starloom',
+    );
     await this.#mustHold(() => engine.ask(this.claim, { inputs, expiresAt }, [asked]));
     this.#writer.startLeg();
     const expiry = setTimeout(
@@ -217,7 +220,7 @@ export class ClaimRun {
       return;
     }
     const { inputs, handle, expiresAt = this.#now() + INPUT_MS } = result;
-    const event = this.#writer.stamp(awaiting(inputs), result.agentId);
+    const event = this.#writer.stamp(toAwaitingInput(inputs), result.agentId);
     const asked = { inputs, handle, expiresAt };
     await this.#mustHold(() => engine.ask(this.claim, asked, [event]));
   }
@@ -279,7 +282,7 @@ export class ClaimRun {
   }
 
   /** What the call ends with; nothing when it did not end after a cancellation, and the job did. */
-  async #orForced(running: Promise<JobRunResult>): Promise<JobRunResult | undefined> {
+  async #resultOrForcedEnd(running: Promise<JobRunResult>): Promise<JobRunResult | undefined> {
     const { signal } = this.#call;
     await Promise.race([running.catch(() => {}), abortOf(signal)]);
     const inTime = settlesWithin(running, this.#options.cancelGraceMs);
@@ -325,7 +328,7 @@ function abortOf(signal: AbortSignal): Promise<void> {
 
 const RETRYING: EventBody = { type: 'status', data: { state: 'retrying' } };
 
-function awaiting(inputs: readonly JobInput[]): EventBody {
+function toAwaitingInput(inputs: readonly JobInput[]): EventBody {
   return { type: 'status', data: { state: 'awaiting_input', inputs } } as EventBody;
 }
 

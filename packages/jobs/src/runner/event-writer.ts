@@ -1,5 +1,5 @@
-// The events of one claim on their way to the engine: in order, one write at a time, and all that came
-// meanwhile in the next. A write whose answer was lost is not repeated when it happened.
+// The events of one claim on their way to the engine, in order and in batches. A write whose answer was
+// lost is not repeated when it happened.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -13,6 +13,7 @@ import {
   type Log,
   type Trace,
 } from '@starloom/core';
+import { GroupBatches } from '@starloom/wire';
 
 export class ClaimLost extends Error {}
 
@@ -22,18 +23,16 @@ export interface EventWriterOptions extends PersistOptions {
   readonly clock: Clock;
 }
 
-interface Waiting {
-  readonly event: JobEvent;
-  resolve(): void;
-  reject(error: unknown): void;
-}
+/** Of one write. */
+const MAX_EVENTS = 1_000;
 
 export class EventWriter {
   readonly #options: EventWriterOptions;
   readonly #trace: Trace;
-  readonly #waiting: Waiting[] = [];
+  readonly #batches = new GroupBatches<JobEvent, undefined>(MAX_EVENTS, (events) =>
+    this.#write(events),
+  );
   #seq: number;
-  #writing: Promise<void> | undefined;
   #failure: unknown;
 
   constructor(options: EventWriterOptions) {
@@ -69,10 +68,7 @@ export class EventWriter {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const event = this.stamp(body, agentId);
     this.#seq += 1;
-    const stored = new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ event, resolve, reject });
-      this.#writing ??= this.#writeAll();
-    });
+    const stored = this.#batches.add(event);
     // A caller need not wait for each event: `flush` rejects as well.
     stored.catch(() => {});
     return stored;
@@ -80,34 +76,28 @@ export class EventWriter {
 
   /** Resolves when all events are stored. */
   async flush(): Promise<void> {
-    await this.#writing;
+    await this.#batches.idle();
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0 && this.#failure === undefined) {
-      const batch = this.#waiting.splice(0);
-      try {
-        await this.#write(batch.map(({ event }) => event));
-        for (const { resolve } of batch) resolve();
-      } catch (error) {
-        this.#failure = error;
-        for (const { reject } of [...batch, ...this.#waiting.splice(0)]) reject(error);
-      }
-    }
-    this.#writing = undefined;
-  }
-
-  async #write(events: readonly JobEvent[]): Promise<void> {
+  /** After a failure it writes nothing more. */
+  async #write(events: readonly JobEvent[]): Promise<readonly undefined[]> {
+    if (this.#failure !== undefined) throw this.#failure;
     const { records, claim } = this.#options;
     const last = events.at(-1)?.seq ?? 0;
     let isRepeated = false;
-    const done = await persist(async () => {
-      if (isRepeated && (await records.get(claim.job.id))?.seq === last) return true;
-      isRepeated = true;
-      return records.append(claim, events);
-    }, this.#options);
-    if (!done) throw new ClaimLost('another worker has the job');
+    try {
+      const done = await persist(async () => {
+        if (isRepeated && (await records.get(claim.job.id))?.seq === last) return true;
+        isRepeated = true;
+        return records.append(claim, events);
+      }, this.#options);
+      if (!done) throw new ClaimLost('another worker has the job');
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+    return [];
   }
 }
 

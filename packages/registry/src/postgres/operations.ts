@@ -107,12 +107,12 @@ function apply(
 ): readonly InstanceEntry[] {
   switch (operation.kind) {
     case 'register':
-      return registered(operation, instances, held, at);
+      return register(operation, instances, held, at);
     case 'drain': {
       const found = assertCurrent(operation.instance, operation.by, instances);
       if (found.state === 'draining') return instances;
       const { revision } = at;
-      return replaced(instances, { ...found, revision, state: 'draining' });
+      return replaceInstance(instances, { ...found, revision, state: 'draining' });
     }
     case 'leave': {
       const found = assertCurrent(operation.instance, operation.by, instances);
@@ -125,7 +125,7 @@ function apply(
       });
       if (!found) return instances;
       const { expiresAt: _, ...rest } = found;
-      return replaced(instances, { ...rest, revision: at.revision, state: 'expired' });
+      return replaceInstance(instances, { ...rest, revision: at.revision, state: 'expired' });
     }
     case 'remove': {
       const { agentId, nodeId, by } = operation;
@@ -139,7 +139,7 @@ function apply(
   }
 }
 
-function registered(
+function register(
   { manifest, by, options }: Extract<Operation, { kind: 'register' }>,
   instances: readonly InstanceEntry[],
   held: Held,
@@ -155,7 +155,7 @@ function registered(
     like,
   });
   held.removed.delete(agent_id);
-  return replaced(instances, {
+  return replaceInstance(instances, {
     manifest: asStored(manifest),
     revision,
     state: 'active',
@@ -166,7 +166,7 @@ function registered(
   });
 }
 
-function replaced(
+function replaceInstance(
   instances: readonly InstanceEntry[],
   changed: InstanceEntry,
 ): readonly InstanceEntry[] {

@@ -35,19 +35,6 @@ export interface InstanceRow {
   readonly definition_mac: string | null;
 }
 
-/** What is written of an instance, besides its definition. */
-export type WrittenInstance = Omit<InstanceRow, 'definition' | 'definition_mac'>;
-
-export interface WrittenDefinition {
-  readonly agent_id: string;
-  readonly digest: string;
-  readonly body: string;
-  readonly capabilities: readonly string[];
-  readonly tags: readonly string[];
-  readonly tier: string;
-  readonly mac: string;
-}
-
 const UNSIGNED: InstanceHold = Object.freeze({
   reason: 'unsigned',
   message: 'The entry was not written by a gateway of this realm',
@@ -83,7 +70,7 @@ export class InstanceRows {
       if (!agentIdSchema.safeParse(agent_id).success) return undefined;
       return { ...common, manifest: stub(agent_id, node_id), owner: NO_OWNER, hold: UNSIGNED };
     }
-    const instance = this.#opened(row);
+    const instance = this.#openPart(row);
     const manifest = { ...this.#definition(row), ...instance, node_id } as Manifest;
     return this.withHold({
       ...common,
@@ -100,11 +87,12 @@ export class InstanceRows {
     return hold ? { ...entry, hold } : entry;
   }
 
-  toRow(entry: InstanceEntry): WrittenInstance {
+  /** What is written of an instance, besides its definition. */
+  toRow(entry: InstanceEntry): Omit<InstanceRow, 'definition' | 'definition_mac'> {
     const { manifest, owner = null, state, epoch = 0, leaseMs = null, revision } = entry;
     const { agent_id, node_id } = manifest;
     const digest = entry.digest ?? definitionDigest(manifest);
-    const body = JSON.stringify(this.#sealed(manifest));
+    const body = JSON.stringify(this.#toSealedPart(manifest));
     const mac = this.#mac('instance', agent_id, node_id, digest, body, owner);
     const expires_at = state === 'expired' ? null : (entry.expiresAt ?? null);
     return {
@@ -113,10 +101,7 @@ export class InstanceRows {
     };
   }
 
-  toDefinition({
-    manifest,
-    digest = definitionDigest(manifest),
-  }: InstanceEntry): WrittenDefinition {
+  toDefinition({ manifest, digest = definitionDigest(manifest) }: InstanceEntry) {
     const { agent_id, capabilities = [], tags, trust_tier: tier } = manifest;
     const body = JSON.stringify(definitionOf(manifest));
     const mac = this.#mac('definition', agent_id, digest, body);
@@ -129,7 +114,7 @@ export class InstanceRows {
     this.#definitions.clear();
   }
 
-  #sealed(manifest: Manifest): object {
+  #toSealedPart(manifest: Manifest): object {
     const instance = instancePart(manifest);
     const { headers, env, ...open } = instance.endpoint;
     if (!headers && !env) return instance;
@@ -138,7 +123,7 @@ export class InstanceRows {
   }
 
   /** Entries of earlier versions are not sealed. */
-  #opened(row: InstanceRow): Partial<Manifest> {
+  #openPart(row: InstanceRow): Partial<Manifest> {
     const instance = JSON.parse(row.body);
     const { sealed, ...open } = instance.endpoint;
     if (typeof sealed !== 'string') return instance;
