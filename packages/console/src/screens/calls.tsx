@@ -1,4 +1,5 @@
-import { useEffect, useMemo } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { CallFilter, CallRow } from '../api-types.ts';
 import { CallList, MAX_ROWS } from '../state/call-list.ts';
 import { bytes, count, duration, plural } from '../state/format.ts';
@@ -169,22 +170,40 @@ function NoCalls({ isNarrowed }: { isNarrowed: boolean }) {
 }
 
 const TYPING_MS = 250;
-let typing: ReturnType<typeof setTimeout> | undefined;
 
-function Filters({ filter }: { filter: CallFilter }) {
-  const set = (name: string, value: string) => {
-    clearTimeout(typing);
-    typing = setTimeout(() => replaceQuery({ [name]: value.trim() || undefined }), TYPING_MS);
+/** Keeps what a person types, however often the list below changes meanwhile. */
+function FilterField(props: {
+  name: keyof CallFilter;
+  label: string;
+  value: string;
+  isFirst?: boolean;
+}) {
+  const typed = useSignal('');
+  const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const isTyping = due.current !== undefined || typed.value.trim() === props.value;
+  const type = (text: string) => {
+    typed.value = text;
+    clearTimeout(due.current);
+    due.current = setTimeout(() => {
+      due.current = undefined;
+      replaceQuery({ [props.name]: text.trim() || undefined });
+    }, TYPING_MS);
   };
-  const text = (name: keyof CallFilter, label: string, isFirst = false) => (
+  return (
     <input
       type="search"
-      aria-label={label}
-      placeholder={label}
-      value={oneLine(String(filter[name] ?? ''))}
-      data-filter={isFirst ? '' : undefined}
-      onInput={(event) => set(name, event.currentTarget.value)}
+      aria-label={props.label}
+      placeholder={props.label}
+      value={isTyping ? typed.value : oneLine(props.value)}
+      data-filter={props.isFirst ? '' : undefined}
+      onInput={(event) => type(event.currentTarget.value)}
     />
+  );
+}
+
+function Filters({ filter }: { filter: CallFilter }) {
+  const text = (name: keyof CallFilter, label: string, isFirst = false) => (
+    <FilterField name={name} label={label} value={filter[name] ?? ''} isFirst={isFirst} />
   );
   const choice = (name: keyof CallFilter, label: string, options: Record<string, string>) => (
     <select
