@@ -1,12 +1,16 @@
 // A gateway with an agent for each journey, and with a key that may do everything and one that may
 // call `echo` alone.
 
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ManifestInput } from '@starloom/core';
 import { freePort, type TemporaryFolder } from '@starloom/testkit';
 import { type RunningGateway, startGatewayIn, writeWorld } from '../support/start-gateway.ts';
+import { fillJournal } from './fill-journal.ts';
 
 export const fixture = (name: string) =>
   fileURLToPath(new URL(`../../packages/starloom/test/fixtures/${name}`, import.meta.url));
@@ -73,6 +77,35 @@ function agents(): ManifestInput[] {
   ];
 }
 
+/** Answers at once, so that many calls can be made. Its capabilities are named by its callers. */
+export const QUICK = 'quick';
+const QUICK_CAPABILITIES = ['ping', 'after-the-storm', 'back-again'];
+
+async function startQuickAgent() {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"answer":"pong"}');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const manifest: ManifestInput = {
+    agent_id: QUICK,
+    endpoint: {
+      transport: 'http',
+      protocol: 'http',
+      uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    },
+    capabilities: QUICK_CAPABILITIES.map((name) => ({ name })),
+    trust_tier: 'local',
+  };
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { manifest, stop };
+}
+
 export const NARROW_KEY = 'narrow-key-of-the-tests-0123456789';
 
 export interface ConsoleWorld extends AsyncDisposable {
@@ -88,9 +121,19 @@ export interface ConsoleWorld extends AsyncDisposable {
   call(name: string, args: object): Promise<unknown>;
 }
 
-/** With `samples` the agents of `npm start`, for pictures. */
-export async function openWorld({ samples = false } = {}): Promise<ConsoleWorld> {
+export interface OpenWorldOptions {
+  /** The agents of `npm start`, for pictures. */
+  readonly samples?: boolean;
+  /** How many calls the journal has already; `QUICK` makes more. */
+  readonly calls?: number;
+}
+
+export async function openWorld({
+  samples = false,
+  calls = 0,
+}: OpenWorldOptions = {}): Promise<ConsoleWorld> {
   const port = await freePort();
+  const quick = await startQuickAgent();
   const config = {
     auth: {
       psk: [
@@ -104,8 +147,12 @@ export async function openWorld({ samples = false } = {}): Promise<ConsoleWorld>
       ],
     },
     console: { commands: true },
+    // More than are there, so that new calls push none of them out.
+    ...(calls > 0 && { journal: { kind: 'sqlite', calls: calls * 2 } }),
   };
-  const folder: TemporaryFolder = await writeWorld({ agents: samples ? [] : agents(), config });
+  const listed = samples ? [] : calls > 0 ? [quick.manifest] : agents();
+  const folder: TemporaryFolder = await writeWorld({ agents: listed, config });
+  if (calls > 0) await fillJournal(join(folder.path, 'state'), calls);
   await writeFile(
     join(folder.path, 'echo.cjs'),
     ECHO.replace(JSON.stringify('HOSTILE'), JSON.stringify(HOSTILE)),
@@ -163,6 +210,7 @@ export async function openWorld({ samples = false } = {}): Promise<ConsoleWorld>
     },
     async [Symbol.asyncDispose]() {
       await gateway.stop();
+      quick.stop();
       await folder[Symbol.asyncDispose]();
     },
   };
