@@ -1,15 +1,24 @@
-// A gateway with an agent for each journey, and with a key that may do everything and one that may
-// call `echo` alone.
+// A gateway with an agent for each journey, a key that may do everything, one that may call `echo`
+// alone, and an OpenID provider at which people sign in.
 
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { ManifestInput } from '@starloom/core';
 import { freePort, type TemporaryFolder } from '@starloom/testkit';
-import { type RunningGateway, startGatewayIn, writeWorld } from '../support/start-gateway.ts';
+import { DESK, startOpenIdProvider } from '../support/openid-provider.ts';
+import {
+  LAUNCHER,
+  type RunningGateway,
+  startGatewayIn,
+  worldEnvironment,
+  writeWorld,
+} from '../support/start-gateway.ts';
 import { fillJournal } from './fill-journal.ts';
 
 export const fixture = (name: string) =>
@@ -112,6 +121,8 @@ export interface ConsoleWorld extends AsyncDisposable {
   readonly origin: string;
   readonly folder: string;
   readonly key: string;
+  /** Where people sign in. */
+  readonly issuer: string;
   /** A link with a one-time code, as `starloom console` prints it. */
   link(): Promise<string>;
   stop(): Promise<void>;
@@ -119,6 +130,10 @@ export interface ConsoleWorld extends AsyncDisposable {
   start(): Promise<void>;
   /** A request of the API of MCP with the key that may do everything. */
   call(name: string, args: object): Promise<unknown>;
+  /** What `starloom` prints in the folder of the gateway. */
+  command(...args: string[]): Promise<string>;
+  /** Two instances of `QUICK` under another name, as agents register themselves. */
+  registerTwins(agent_id: string): Promise<void>;
 }
 
 export interface OpenWorldOptions {
@@ -133,7 +148,9 @@ export async function openWorld({
   calls = 0,
 }: OpenWorldOptions = {}): Promise<ConsoleWorld> {
   const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
   const quick = await startQuickAgent();
+  const openid = await startOpenIdProvider('agents', `${origin}/console/`);
   const config = {
     auth: {
       psk: [
@@ -145,8 +162,12 @@ export async function openWorld({
           scopes: ['agent:echo'],
         },
       ],
+      oauth: {
+        resource: origin,
+        issuers: [{ issuer: openid.issuer, scopes: { agents: ['agent:echo'] } }],
+      },
     },
-    console: { commands: true },
+    console: { commands: true, ...DESK },
     // More than are there, so that new calls push none of them out.
     ...(calls > 0 && { journal: { kind: 'sqlite', calls: calls * 2 } }),
   };
@@ -160,9 +181,9 @@ export async function openWorld({
   const kept = { path: folder.path, [Symbol.asyncDispose]: async () => {} };
   const open = () => startGatewayIn(kept, { NARROW_KEY }, port, samples ? ['--samples'] : []);
   let gateway: RunningGateway = await open();
-  const origin = `http://127.0.0.1:${port}`;
-  return {
+  const world: ConsoleWorld = {
     origin,
+    issuer: openid.issuer,
     folder: folder.path,
     key: gateway.key,
     async link() {
@@ -208,10 +229,23 @@ export async function openWorld({
       });
       return await response.json();
     },
+    async command(...args) {
+      const options = { cwd: folder.path, env: worldEnvironment(folder.path) };
+      const run = promisify(execFile);
+      return (await run(process.execPath, [LAUNCHER, ...args], options)).stdout.trim();
+    },
+    async registerTwins(agent_id) {
+      for (const node_id of ['north', 'south']) {
+        const manifest = { ...quick.manifest, agent_id, node_id };
+        await world.call('fabric.agent.register', { manifest, lease_ms: 600_000 });
+      }
+    },
     async [Symbol.asyncDispose]() {
       await gateway.stop();
       quick.stop();
+      await openid[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     },
   };
+  return world;
 }

@@ -963,7 +963,7 @@ export interface Simulation {
 // Usage
 // GET /console/api/usage?by=principal|agent|capability|day&since=&until=   → Answer<Usage>
 
-export const USAGE_GROUPS = ['principal', 'agent', 'capability', 'day'] as const;
+export const USAGE_GROUPS = ['agent', 'principal', 'capability', 'day'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 export interface Usage {

@@ -6,7 +6,7 @@ import { act, GatewayError } from '../state/api.ts';
 import { duration, plural } from '../state/format.ts';
 import { navigate, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
-import { PickField, TextField } from '../ui/fields.tsx';
+import { PickField, TextField, TIERS } from '../ui/fields.tsx';
 import { Badge, Button, Card, Empty, PageHead, Problem } from '../ui/parts.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { ToolItem } from './agent.tsx';
@@ -144,7 +144,7 @@ export function AddAgent() {
             <PickField
               label="Trust tier"
               value={draft.value.tier}
-              options={['local', 'org', 'partner', 'public']}
+              options={TIERS}
               set={(tier) => set({ tier })}
             />
             <div class="buttons">

@@ -9,6 +9,7 @@ import { navigate, replaceQuery, route, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { tryDraft } from '../state/try-draft.ts';
 import { CallStatusBadge } from '../ui/call-status.tsx';
+import { Chain } from '../ui/chain.tsx';
 import { COPY_KINDS, copyAs } from '../ui/copy-as.ts';
 import { PlainTable } from '../ui/data-table.tsx';
 import { EventList } from '../ui/event-list.tsx';
@@ -89,7 +90,7 @@ function Trace(props: {
       </Card>
       <div class="columns">
         <Card title="Who acts for whom">
-          <Chain call={call} />
+          <Delegation call={call} />
         </Card>
         <Card title="Attempts">
           <Attempts call={call} />
@@ -174,13 +175,7 @@ function Head({ call }: { call: CallDetail }) {
               <a href={toHref(['sessions', call.session_id])}>{call.session_id}</a>
             ),
           ],
-          [
-            'Cost',
-            call.cost &&
-              Object.entries(call.cost)
-                .map(([unit, value]) => `${value} ${unit}`)
-                .join(', '),
-          ],
+          ['Cost', call.cost],
         ]}
       />
     </>
@@ -231,22 +226,10 @@ function Hops({ data, current }: { data: CallTrace; current: string }) {
   );
 }
 
-function Chain({ call }: { call: CallDetail }) {
+function Delegation({ call }: { call: CallDetail }) {
   return (
     <>
-      <ol class="chain">
-        {withServer(call).map((link, index) => (
-          <li key={`${link.kind} ${link.id} ${index}`}>
-            <span class="link-box">
-              <Words text={link.id} />{' '}
-              <span class="muted small">
-                {link.kind}
-                {link.tier && `, ${link.tier}`}
-              </span>
-            </span>
-          </li>
-        ))}
-      </ol>
+      <Chain links={withServer(call)} />
       <Facts
         rows={[
           ['Tier of the caller', call.tier],

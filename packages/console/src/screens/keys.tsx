@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals';
 import type { CreatedKey, KeyList, KeyView } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
 import { PlainTable } from '../ui/data-table.tsx';
 import { Confirm, Dialog } from '../ui/dialog.tsx';
-import { PickField, TextField } from '../ui/fields.tsx';
+import { ActionForm, PickField, TextField, TIERS } from '../ui/fields.tsx';
 import {
   Badge,
   Button,
@@ -14,14 +15,13 @@ import {
   Loaded,
   OwnOnly,
   PageHead,
-  Problem,
   Status,
-  Tabs,
   Time,
 } from '../ui/parts.tsx';
+import { chosen, Tabs } from '../ui/tabs.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
-import { Decode, Simulate } from './tokens.tsx';
+import { Decode, RevokeGrant, Simulate } from './tokens.tsx';
 
 const VIEWS = ['keys', 'decode', 'simulate', 'revoked'] as const;
 const TITLES = {
@@ -32,7 +32,7 @@ const TITLES = {
 };
 
 export function Keys() {
-  const view = useSignal<(typeof VIEWS)[number]>('keys');
+  const view = chosen('tab', VIEWS);
   const asks = useSignal<KeyView | 'create' | undefined>(undefined);
   const keys = useResource<KeyList>('keys');
   return (
@@ -47,18 +47,10 @@ export function Keys() {
           </Button>
         )}
       </PageHead>
-      <Tabs
-        label="View"
-        names={VIEWS}
-        titles={TITLES}
-        current={view.value}
-        onPick={(name) => {
-          view.value = name;
-        }}
-      />
-      {view.value === 'decode' && <Decode />}
-      {view.value === 'simulate' && <Simulate keys={keys.data?.keys ?? []} />}
-      {view.value === 'keys' && (
+      <Tabs label="View" parameter="tab" titles={TITLES} current={view} />
+      {view === 'decode' && <Decode onRevoked={keys.reload} />}
+      {view === 'simulate' && <Simulate keys={keys.data?.keys ?? []} />}
+      {view === 'keys' && (
         <Loaded from={keys}>
           {(data) => (
             <>
@@ -68,7 +60,7 @@ export function Keys() {
           )}
         </Loaded>
       )}
-      {view.value === 'revoked' && (
+      {view === 'revoked' && (
         <Loaded from={keys}>{(data) => <Revoked list={data} onDone={keys.reload} />}</Loaded>
       )}
       {asks.value === 'create' && (
@@ -169,7 +161,7 @@ function Revoke(props: { keyView: KeyView; onClose: () => void; onDone: () => vo
 
 function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   const created = useSignal<CreatedKey | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
+  const creating = useAction();
   const form = useSignal({
     key_id: '',
     principal: '',
@@ -180,22 +172,16 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }
   const set = (name: string) => (value: string) => {
     form.value = { ...form.value, [name]: value };
   };
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    error.value = undefined;
+  const create = async () => {
     const { key_id, principal, scopes, tier, hours } = form.value;
-    try {
-      created.value = await act<CreatedKey>('POST', 'keys', {
-        key_id,
-        principal: principal || key_id,
-        tier,
-        scopes: scopes.split(/[\s,]+/).filter(Boolean),
-        ...(hours !== '' && { expires_in_hours: Number(hours) }),
-      });
-      onDone();
-    } catch (problem) {
-      error.value = problem;
-    }
+    created.value = await act<CreatedKey>('POST', 'keys', {
+      key_id,
+      principal: principal || key_id,
+      tier,
+      scopes: scopes.split(/[\s,]+/).filter(Boolean),
+      ...(hours !== '' && { expires_in_hours: Number(hours) }),
+    });
+    onDone();
   };
   if (created.value !== undefined) {
     return (
@@ -212,7 +198,12 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }
   }
   return (
     <Dialog title="Create a key" onClose={onClose}>
-      <form class="stack-form" onSubmit={(event) => void submit(event)}>
+      <ActionForm
+        action={creating}
+        submit="Create"
+        onSubmit={create}
+        buttons={<Button onClick={onClose}>Cancel</Button>}
+      >
         <TextField label="Name of the key" value={form.value.key_id} set={set('key_id')} required />
         <TextField
           label="Person or agent"
@@ -226,25 +217,13 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }
           set={set('scopes')}
           hint="Such as agent:percy, capability:files/read_file, toolset:agents, admin:calls"
         />
-        <TextField
-          label="Tier"
-          value={form.value.tier}
-          set={set('tier')}
-          hint="local, org, partner or public"
-        />
+        <PickField label="Tier" value={form.value.tier} options={TIERS} set={set('tier')} />
         <TextField
           label="Expires after (hours, optional)"
           value={form.value.hours}
           set={set('hours')}
         />
-        {error.value !== undefined && <Problem error={error.value} />}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit">
-            Create
-          </Button>
-        </footer>
-      </form>
+      </ActionForm>
     </Dialog>
   );
 }
@@ -253,6 +232,7 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
   const id = useSignal('');
   const kind = useSignal('grant');
   const asks = useSignal(false);
+  const asking = useAction();
   return (
     <Card
       title="Revoked grants, persons and agents"
@@ -274,12 +254,11 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
         />
       )}
       {who()?.rights.keys && (
-        <form
-          class="stack-form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            asks.value = true;
-          }}
+        <ActionForm
+          action={asking}
+          kind="danger"
+          submit="Revoke"
+          onSubmit={async () => (asks.value = true)}
         >
           <PickField
             label="Revoke a"
@@ -288,26 +267,15 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
             set={(name) => (kind.value = name)}
           />
           <TextField label="Name" value={id.value} set={(name) => (id.value = name)} required />
-          <div class="buttons">
-            <Button kind="danger" type="submit">
-              Revoke
-            </Button>
-          </div>
-        </form>
+        </ActionForm>
       )}
       {asks.value && (
-        <Confirm
-          title={`Revoke the ${kind.value} ${id.value}?`}
-          action="Revoke"
+        <RevokeGrant
+          kind={kind.value}
+          id={id.value.trim()}
           onClose={() => (asks.value = false)}
-          onConfirm={async () => {
-            await act('POST', 'keys/revoke-grant', { kind: kind.value, id: id.value.trim() });
-            notify('ok', 'Revoked.');
-            onDone();
-          }}
-        >
-          <p>Passports and mandates that stand for it are refused from now on.</p>
-        </Confirm>
+          onDone={onDone}
+        />
       )}
     </Card>
   );

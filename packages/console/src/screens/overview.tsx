@@ -15,7 +15,7 @@ import { count, duration, percent, plural } from '../state/format.ts';
 import { keep, readKept } from '../state/kept.ts';
 import { runningCalls } from '../state/live.ts';
 import { useResource } from '../state/resource.ts';
-import { replaceQuery, route, toHref } from '../state/router.ts';
+import { replaceQuery, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { Bars } from '../ui/bars.tsx';
 import { CallStatusBadge } from '../ui/call-status.tsx';
@@ -32,11 +32,11 @@ import {
   Status,
   Time,
 } from '../ui/parts.tsx';
+import { chosen } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
 
 export function Overview() {
-  const chosen = route.value.query.get('window');
-  const window = WINDOWS.find((name) => name === chosen) ?? '15m';
+  const window = chosen('window', WINDOWS);
   const overview = useResource<OverviewData>(
     'overview',
     { window },

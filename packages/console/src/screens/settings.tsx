@@ -1,29 +1,24 @@
 import { useSignal } from '@preact/signals';
 import type { ConfigValue, ConfigView } from '../api-types.ts';
 import { useResource } from '../state/resource.ts';
-import { replaceQuery, route } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { THEMES, theme } from '../state/theme.ts';
 import { PlainTable } from '../ui/data-table.tsx';
 import { setSingleKeys, singleKeys } from '../ui/keys.ts';
-import { Badge, Card, CodeBlock, Facts, Loaded, PageHead, Tabs, Time } from '../ui/parts.tsx';
+import { Badge, Card, CodeBlock, Facts, Loaded, PageHead, Time } from '../ui/parts.tsx';
 import { plainText } from '../ui/plain-text.ts';
+import { chosen, Tabs } from '../ui/tabs.tsx';
 
 const VIEWS = ['connect', 'configuration', 'you'] as const;
+const TITLES = { connect: 'Connect your client', configuration: 'Configuration', you: 'You' };
 
 export function Settings() {
-  const view = VIEWS.find((name) => name === route.value.query.get('tab')) ?? 'connect';
+  const view = chosen('tab', VIEWS);
   const config = useResource<ConfigView>('config');
   return (
     <div class="screen">
       <PageHead title="Settings" />
-      <Tabs
-        label="View"
-        names={VIEWS}
-        titles={{ connect: 'Connect your client', configuration: 'Configuration', you: 'You' }}
-        current={view}
-        onPick={(tab) => replaceQuery({ tab })}
-      />
+      <Tabs label="View" parameter="tab" titles={TITLES} current={view} />
       {view === 'you' && <You />}
       {view !== 'you' && (
         <Loaded from={config}>

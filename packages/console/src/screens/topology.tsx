@@ -1,22 +1,12 @@
-import { useSignal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type Topology, WINDOWS } from '../api-types.ts';
 import { duration, percent } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
-import { route, toHref } from '../state/router.ts';
+import { toHref } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import {
-  Badge,
-  Card,
-  Empty,
-  Loaded,
-  Loading,
-  OwnOnly,
-  PageHead,
-  Problem,
-  Tabs,
-} from '../ui/parts.tsx';
+import { Badge, Card, Empty, Loaded, Loading, OwnOnly, PageHead, Problem } from '../ui/parts.tsx';
+import { chosen, Tabs } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
 import { WindowPicker } from './overview.tsx';
 
@@ -24,9 +14,8 @@ const VIEWS = ['graph', 'table'] as const;
 
 /** Who calls whom: as a picture, and as the same figures in a table. */
 export function TopologyScreen() {
-  const chosen = route.value.query.get('window');
-  const window = WINDOWS.find((name) => name === chosen) ?? '1h';
-  const view = useSignal<(typeof VIEWS)[number]>('graph');
+  const window = chosen('window', ['1h', ...WINDOWS]);
+  const view = chosen('view', VIEWS);
   const topology = useResource<Topology>('topology', { window }, ({ type }) => type === 'call');
   return (
     <div class="screen">
@@ -52,14 +41,11 @@ export function TopologyScreen() {
               <>
                 <Tabs
                   label="View"
-                  names={VIEWS}
-                  current={view.value}
+                  parameter="view"
+                  current={view}
                   titles={{ graph: 'Graph', table: 'Table' }}
-                  onPick={(name) => {
-                    view.value = name;
-                  }}
                 />
-                {view.value === 'graph' ? <LazyGraph topology={data} /> : <Table topology={data} />}
+                {view === 'graph' ? <LazyGraph topology={data} /> : <Table topology={data} />}
               </>
             )}
           </>

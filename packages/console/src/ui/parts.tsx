@@ -249,42 +249,6 @@ export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChi
   );
 }
 
-export function Tabs<Name extends string>(props: {
-  label: string;
-  names: readonly Name[];
-  current: Name;
-  onPick: (name: Name) => void;
-  titles?: Partial<Record<Name, string>>;
-}) {
-  const move = (event: KeyboardEvent) => {
-    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
-    if (step === 0) return;
-    event.preventDefault();
-    const at = props.names.indexOf(props.current) + step;
-    const name = props.names[(at + props.names.length) % props.names.length];
-    if (name === undefined) return;
-    props.onPick(name);
-    const list = (event.currentTarget as HTMLElement).querySelectorAll('button');
-    list[props.names.indexOf(name)]?.focus();
-  };
-  return (
-    <div class="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
-      {props.names.map((name) => (
-        <button
-          key={name}
-          type="button"
-          role="tab"
-          aria-selected={name === props.current}
-          tabIndex={name === props.current ? 0 : -1}
-          onClick={() => props.onPick(name)}
-        >
-          {props.titles?.[name] ?? name}
-        </button>
-      ))}
-    </div>
-  );
-}
-
 export function PageHead(props: {
   title: ComponentChildren;
   lead?: ComponentChildren;

@@ -20,7 +20,6 @@ import {
   listRevocations,
   mayAdministrate,
   type Principal,
-  revoke,
   revokeKey,
   scopeProblem,
   stateOf,
@@ -91,7 +90,7 @@ export const keyHandlers: Handlers = {
   'POST keys/revoke-grant': withIdentity(async (request, identity) => {
     assertMay(request, 'keys');
     const { kind, id } = parse(revokeSchema, request.body, 'the grant');
-    return { epoch: await revoke(identity.folder, kind, id, nowOf(request)) };
+    return { epoch: await identity.revoke(kind, id) };
   }),
   'POST keys/decode': withIdentity(async ({ body }, identity) => {
     const { token } = parse(z.strictObject({ token: z.string().max(8_192) }), body, 'the token');
