@@ -1,11 +1,11 @@
-import { useSignal } from '@preact/signals';
-import type { AgentDetail, InstanceView, PinView, Success, ToolView } from '../api-types.ts';
+import type { AgentDetail, InstanceView, PinView, ToolView } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { count, duration, percent, plural } from '../state/format.ts';
 import { type Resource, useResource } from '../state/resource.ts';
 import { navigate, toHref } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import { Confirm } from '../ui/dialog.tsx';
+import { ConfirmButton } from '../ui/dialog.tsx';
 import {
   Badge,
   Button,
@@ -13,13 +13,13 @@ import {
   Empty,
   Facts,
   Json,
-  Loaded,
   PageHead,
   Problem,
   Status,
   Time,
 } from '../ui/parts.tsx';
 import { plainText } from '../ui/plain-text.ts';
+import { DetailScreen } from '../ui/screen.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Prose, Words } from '../ui/words.tsx';
 
@@ -30,37 +30,26 @@ export function Agent({ id }: { id: string }) {
     (line) => line.type === 'agent' && line.agent_id === id,
   );
   return (
-    <div class="screen">
-      <p class="crumbs">
-        <a href={toHref(['agents'])}>Agents</a>
-      </p>
-      {resource.error?.status === 404 && resource.data === undefined ? (
-        <Empty title="There is no such agent, or you may not use it." />
-      ) : (
-        <Loaded from={resource}>{(agent) => <Detail agent={agent} resource={resource} />}</Loaded>
-      )}
-    </div>
+    <DetailScreen
+      name="agents"
+      title="Agents"
+      from={resource}
+      missing={<Empty title="There is no such agent, or you may not use it." />}
+    >
+      {(agent) => <Detail agent={agent} resource={resource} />}
+    </DetailScreen>
   );
 }
 
-function Detail({ agent, resource }: { agent: AgentDetail; resource: Resource<AgentDetail> }) {
-  const asks = useSignal<'drain' | 'remove' | undefined>(undefined);
-  const isChecking = useSignal(false);
-  const error = useSignal<unknown>(undefined);
-  const path = `agents/${encodeURIComponent(agent.agent_id)}`;
-  const check = async () => {
-    isChecking.value = true;
-    error.value = undefined;
-    try {
-      resource.set(await act<AgentDetail>('POST', `${path}/check`));
-    } catch (problem) {
-      error.value = problem;
-    } finally {
-      isChecking.value = false;
-    }
-  };
+interface DetailProps {
+  readonly agent: AgentDetail;
+  readonly resource: Resource<AgentDetail>;
+}
+
+function Detail({ agent, resource }: DetailProps) {
+  const checking = useAction();
+  const path = pathOf(agent);
   const { health, may } = agent;
-  const held = agent.pins.filter(({ state }) => state === 'held');
   return (
     <>
       <PageHead
@@ -71,18 +60,43 @@ function Detail({ agent, resource }: { agent: AgentDetail; resource: Resource<Ag
           Try
         </a>
         {may.check && (
-          <Button busy={isChecking.value} onClick={() => void check()}>
+          <Button
+            busy={checking.isBusy}
+            onClick={() =>
+              void checking.run(async () => resource.set(await act('POST', `${path}/check`)))
+            }
+          >
             Check now
           </Button>
         )}
-        {may.drain && <Button onClick={() => (asks.value = 'drain')}>Drain</Button>}
+        {may.drain && (
+          <ConfirmButton
+            kind="plain"
+            title={`Drain ${agent.agent_id}?`}
+            action="Drain"
+            onConfirm={async () => {
+              resource.set(await act('POST', `${path}/drain`));
+              notify('ok', `${agent.agent_id} gets no new calls.`);
+            }}
+          >
+            <p>Calls that run go on; new ones go to other instances or fallbacks.</p>
+          </ConfirmButton>
+        )}
         {may.remove && (
-          <Button kind="danger" onClick={() => (asks.value = 'remove')}>
-            Remove
-          </Button>
+          <ConfirmButton
+            title={`Remove ${agent.agent_id}?`}
+            action="Remove"
+            onConfirm={async () => {
+              await act('DELETE', path);
+              notify('ok', `${agent.agent_id} was removed.`);
+              navigate(toHref(['agents']));
+            }}
+          >
+            <p>Its tools disappear from every client. To bring it back, add it again.</p>
+          </ConfirmButton>
         )}
       </PageHead>
-      {error.value !== undefined && <Problem error={error.value} />}
+      {checking.error !== undefined && <Problem error={checking.error} />}
       <Card title="Health" actions={<Status value={health.status} />}>
         {health.message && (
           <p>
@@ -98,54 +112,37 @@ function Detail({ agent, resource }: { agent: AgentDetail; resource: Resource<Ag
           rows={[
             ['Since', health.since && <Time at={health.since} />],
             ['Checked', health.checked_at ? <Time at={health.checked_at} /> : 'never'],
-            ['Answered in', health.latency_ms !== undefined && duration(health.latency_ms)],
+            [
+              'Answered in',
+              health.latency_ms === undefined ? undefined : duration(health.latency_ms),
+            ],
             ['Breaker', agent.breaker && <Status value={agent.breaker} />],
             ['Speaks', `${agent.protocol} over ${agent.transport}`],
             ['At', agent.endpoint.uri ?? agent.endpoint.command],
             ['Tier', agent.trust_tier],
             ['Version', agent.version],
             ['Tags', agent.tags.join(', ')],
-            ['Falls back to', agent.fallbacks.length > 0 && <Names names={agent.fallbacks} />],
-            ['Calls in the last hour', agent.figures && figuresOf(agent)],
-          ].map(([name, value]) => [name as string, value || undefined])}
+            [
+              'Falls back to',
+              agent.fallbacks.length > 0 ? <Names names={agent.fallbacks} /> : undefined,
+            ],
+            ['Calls in the last hour', figuresOf(agent)],
+          ]}
         />
         <p>
           <a href={toHref(['calls'], { agent: agent.agent_id })}>Calls of this agent</a>
         </p>
       </Card>
-      {held.length > 0 && <Held agent={agent} held={held} resource={resource} path={path} />}
+      <Held agent={agent} resource={resource} />
       <Tools agent={agent} />
-      <Instances agent={agent} resource={resource} path={path} />
+      <Instances agent={agent} resource={resource} />
       <History agent={agent} />
-      {asks.value === 'drain' && (
-        <Confirm
-          title={`Drain ${agent.agent_id}?`}
-          action="Drain"
-          onClose={() => (asks.value = undefined)}
-          onConfirm={async () => {
-            resource.set(await act<AgentDetail>('POST', `${path}/drain`));
-            notify('ok', `${agent.agent_id} gets no new calls.`);
-          }}
-        >
-          <p>Calls that run go on; new ones go to other instances or fallbacks.</p>
-        </Confirm>
-      )}
-      {asks.value === 'remove' && (
-        <Confirm
-          title={`Remove ${agent.agent_id}?`}
-          action="Remove"
-          onClose={() => (asks.value = undefined)}
-          onConfirm={async () => {
-            await act('DELETE', path);
-            notify('ok', `${agent.agent_id} was removed.`);
-            navigate(toHref(['agents']));
-          }}
-        >
-          <p>Its tools disappear from every client. To bring it back, add it again.</p>
-        </Confirm>
-      )}
     </>
   );
+}
+
+function pathOf({ agent_id }: AgentDetail): string {
+  return `agents/${encodeURIComponent(agent_id)}`;
 }
 
 function figuresOf({ figures }: AgentDetail): string {
@@ -168,37 +165,27 @@ function Names({ names }: { names: readonly string[] }) {
 }
 
 /** Tools that are not what was approved: what changed, side by side, before anyone may call them. */
-function Held(props: {
-  agent: AgentDetail;
-  held: readonly PinView[];
-  resource: Resource<AgentDetail>;
-  path: string;
-}) {
-  const { agent, held, resource, path } = props;
-  const isBusy = useSignal(false);
-  const error = useSignal<unknown>(undefined);
-  const approve = async (pins: readonly PinView[]) => {
-    isBusy.value = true;
-    error.value = undefined;
+function Held({ agent, resource }: DetailProps) {
+  const held = agent.pins.filter(({ state }) => state === 'held');
+  const approving = useAction();
+  const approve = async (tools: readonly PinView[]) => {
+    const shown = tools.map(({ name, fingerprint }) => ({ name, fingerprint }));
     try {
-      const tools = pins.map(({ name, fingerprint }) => ({ name, fingerprint }));
-      const answer: Success<AgentDetail> = await act('POST', `${path}/approve`, { tools });
-      resource.set(answer);
-      notify('ok', `Approved ${plural(pins.length, 'tool')} of ${agent.agent_id}.`);
+      resource.set(await act('POST', `${pathOf(agent)}/approve`, { tools: shown }));
     } catch (problem) {
-      error.value = problem;
       resource.reload();
-    } finally {
-      isBusy.value = false;
+      throw problem;
     }
+    notify('ok', `Approved ${plural(tools.length, 'tool')} of ${agent.agent_id}.`);
   };
+  if (held.length === 0) return null;
   return (
     <Card
       id="held"
       title="Waits for approval"
       actions={
         agent.may.approve && held.length > 1 ? (
-          <Button busy={isBusy.value} onClick={() => void approve(held)}>
+          <Button busy={approving.isBusy} onClick={() => void approving.run(() => approve(held))}>
             Approve all {held.length}
           </Button>
         ) : undefined
@@ -208,7 +195,7 @@ function Held(props: {
         These tools are not what was approved. No caller can use them until an operator approves
         what they say now.
       </p>
-      {error.value !== undefined && <Problem error={error.value} />}
+      {approving.error !== undefined && <Problem error={approving.error} />}
       <div>
         {held.map((pin) => (
           <article class="tool" key={pin.name}>
@@ -229,8 +216,8 @@ function Held(props: {
               )}
               {agent.may.approve && (
                 <Button
-                  busy={isBusy.value}
-                  onClick={() => void approve([pin])}
+                  busy={approving.isBusy}
+                  onClick={() => void approving.run(() => approve([pin]))}
                   aria-label={`Approve ${pin.name}`}
                 >
                   Approve
@@ -284,14 +271,25 @@ function Tools({ agent }: { agent: AgentDetail }) {
       )}
       <div>
         {agent.capabilities.map((tool) => (
-          <ToolItem key={tool.name} tool={tool} agentId={agent.agent_id} />
+          <ToolItem
+            key={tool.name}
+            tool={tool}
+            agentId={agent.agent_id}
+            pin={agent.pins.find(({ name, state }) => name === tool.name && state === 'approved')}
+          />
         ))}
       </div>
     </Card>
   );
 }
 
-export function ToolItem({ tool, agentId }: { tool: ToolView; agentId?: string }) {
+export function ToolItem(props: {
+  tool: ToolView;
+  agentId?: string;
+  /** What was approved of it. */
+  pin?: PinView | undefined;
+}) {
+  const { tool, agentId, pin } = props;
   return (
     <article class="tool">
       <div class="tool-head">
@@ -314,6 +312,11 @@ export function ToolItem({ tool, agentId }: { tool: ToolView; agentId?: string }
         )}
       </div>
       {tool.description && <Prose text={tool.description} />}
+      {pin?.approved_at && (
+        <p class="muted small">
+          approved <Time at={pin.approved_at} /> by <Words text={pin.approved_by ?? '?'} />
+        </p>
+      )}
       {tool.input_schema && (
         <details>
           <summary>Schemas</summary>
@@ -327,9 +330,7 @@ export function ToolItem({ tool, agentId }: { tool: ToolView; agentId?: string }
   );
 }
 
-function Instances(props: { agent: AgentDetail; resource: Resource<AgentDetail>; path: string }) {
-  const { agent, resource, path } = props;
-  const drains = useSignal<string | undefined>(undefined);
+function Instances({ agent, resource }: DetailProps) {
   return (
     <Card title={plural(agent.instance_list.length, 'instance')}>
       <PlainTable<InstanceView>
@@ -356,25 +357,21 @@ function Instances(props: { agent: AgentDetail; resource: Resource<AgentDetail>;
             title: 'Drain',
             cell: ({ node_id, state }) =>
               agent.may.drain && agent.instance_list.length > 1 && state === 'active' ? (
-                <Button onClick={() => (drains.value = node_id)} aria-label={`Drain ${node_id}`}>
-                  Drain
-                </Button>
+                <ConfirmButton
+                  kind="plain"
+                  name={`Drain ${node_id}`}
+                  title={`Drain ${agent.agent_id}@${node_id}?`}
+                  action="Drain"
+                  onConfirm={async () =>
+                    resource.set(await act('POST', `${pathOf(agent)}/drain`, { node_id }))
+                  }
+                >
+                  <p>Calls that run there go on; new ones go to other instances.</p>
+                </ConfirmButton>
               ) : null,
           },
         ]}
       />
-      {drains.value !== undefined && (
-        <Confirm
-          title={`Drain ${agent.agent_id}@${drains.value}?`}
-          action="Drain"
-          onClose={() => (drains.value = undefined)}
-          onConfirm={async () =>
-            resource.set(await act<AgentDetail>('POST', `${path}/drain`, { node_id: drains.value }))
-          }
-        >
-          <p>Calls that run there go on; new ones go to other instances.</p>
-        </Confirm>
-      )}
     </Card>
   );
 }

@@ -21,12 +21,12 @@ import {
   Empty,
   Facts,
   Json,
-  Loaded,
   PageHead,
   Problem,
   Status,
   Time,
 } from '../ui/parts.tsx';
+import { DetailScreen } from '../ui/screen.tsx';
 import { Waterfall } from '../ui/waterfall.tsx';
 import { Words } from '../ui/words.tsx';
 
@@ -52,18 +52,18 @@ export function Call({ trace }: { trace: string }) {
     [trace],
   );
   return (
-    <div class="screen">
-      <p class="crumbs">
-        <a href={toHref(['calls'])}>Calls</a>
-      </p>
-      {resource.error?.status === 404 && resource.data === undefined ? (
+    <DetailScreen
+      name="calls"
+      title="Calls"
+      from={resource}
+      missing={
         <Empty title="This call is not in the journal.">
           <p>It may be older than the journal keeps, or belong to another principal.</p>
         </Empty>
-      ) : (
-        <Loaded from={resource}>{(data) => <Trace data={data} events={events.value} />}</Loaded>
-      )}
-    </div>
+      }
+    >
+      {(data) => <Trace data={data} events={events.value} />}
+    </DetailScreen>
   );
 }
 

@@ -1,5 +1,4 @@
-import { useSignal } from '@preact/signals';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { CallFilter, CallRow } from '../api-types.ts';
 import { CallList, MAX_ROWS } from '../state/call-list.ts';
 import { bytes, count, duration, plural } from '../state/format.ts';
@@ -7,8 +6,8 @@ import { useLines } from '../state/live.ts';
 import { replaceQuery, route, toHref } from '../state/router.ts';
 import { CallStatusBadge } from '../ui/call-status.tsx';
 import { type Column, DataTable } from '../ui/data-table.tsx';
+import { FilterChoice, TypedFilter } from '../ui/fields.tsx';
 import { Button, Empty, Loading, Off, OwnOnly, PageHead, Problem, Time } from '../ui/parts.tsx';
-import { oneLine } from '../ui/plain-text.ts';
 import { Words } from '../ui/words.tsx';
 import { Call } from './call.tsx';
 
@@ -114,7 +113,7 @@ function List() {
       </PageHead>
       <Filters filter={filter} />
       <div class="fill">
-        <OwnOnly scope={list.scope.value} what="calls" right="admin:calls" />
+        {list.scope.value === 'own' && <OwnOnly what="calls" />}
         {list.error.value && <Problem error={list.error.value} retry={() => void list.refresh()} />}
         {list.off.value && <Off off={list.off.value} />}
         {list.isLoading.value && rows.length === 0 && <Loading />}
@@ -169,61 +168,24 @@ function NoCalls({ isNarrowed }: { isNarrowed: boolean }) {
   );
 }
 
-const TYPING_MS = 250;
-
-/** Keeps what a person types, however often the list below changes meanwhile. */
-function FilterField(props: {
-  name: keyof CallFilter;
-  label: string;
-  value: string;
-  isFirst?: boolean;
-}) {
-  const typed = useSignal('');
-  const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const isTyping = due.current !== undefined || typed.value.trim() === props.value;
-  const type = (text: string) => {
-    typed.value = text;
-    clearTimeout(due.current);
-    due.current = setTimeout(() => {
-      due.current = undefined;
-      replaceQuery({ [props.name]: text.trim() || undefined });
-    }, TYPING_MS);
-  };
-  return (
-    <input
-      type="search"
-      aria-label={props.label}
-      placeholder={props.label}
-      value={isTyping ? typed.value : oneLine(props.value)}
-      data-filter={props.isFirst ? '' : undefined}
-      onInput={(event) => type(event.currentTarget.value)}
-    />
-  );
-}
-
 function Filters({ filter }: { filter: CallFilter }) {
-  const text = (name: keyof CallFilter, label: string, isFirst = false) => (
-    <FilterField name={name} label={label} value={filter[name] ?? ''} isFirst={isFirst} />
+  const text = (name: keyof CallFilter, label: string) => (
+    <TypedFilter name={name} label={label} value={filter[name] ?? ''} />
   );
-  const choice = (name: keyof CallFilter, label: string, options: Record<string, string>) => (
-    <select
-      aria-label={label}
-      value={String(filter[name] ?? '')}
-      onChange={(event) => replaceQuery({ [name]: event.currentTarget.value || undefined })}
-    >
-      <option value="">{label}</option>
-      {Object.entries(options).map(([value, title]) => (
-        <option key={value} value={value}>
-          {title}
-        </option>
-      ))}
-    </select>
+  const choice = (name: keyof CallFilter, any: string, options: Record<string, string>) => (
+    <FilterChoice
+      label={any}
+      any={any}
+      value={filter[name] ?? ''}
+      options={options}
+      set={(value) => replaceQuery({ [name]: value })}
+    />
   );
   const { status } = filter;
   const isCode = status !== undefined && !(status in STATUSES);
   return (
     <search class="filters">
-      {text('q', 'Search', true)}
+      {text('q', 'Search')}
       {choice('status', 'Any status', isCode ? { ...STATUSES, [status]: status } : STATUSES)}
       {text('agent', 'Agent')}
       {text('capability', 'Capability')}

@@ -5,7 +5,7 @@ import { act } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import { Confirm, Dialog } from '../ui/dialog.tsx';
+import { ConfirmButton, Dialog } from '../ui/dialog.tsx';
 import { ActionForm, PickField, TextField, TIERS } from '../ui/fields.tsx';
 import {
   Badge,
@@ -33,7 +33,7 @@ const TITLES = {
 
 export function Keys() {
   const view = chosen('tab', VIEWS);
-  const asks = useSignal<KeyView | 'create' | undefined>(undefined);
+  const isCreating = useSignal(false);
   const keys = useResource<KeyList>('keys');
   return (
     <div class="screen">
@@ -42,7 +42,7 @@ export function Keys() {
         lead="Who may call, with what, and what a token stands for."
       >
         {who()?.rights.keys && (
-          <Button kind="main" onClick={() => (asks.value = 'create')}>
+          <Button kind="main" onClick={() => (isCreating.value = true)}>
             Create a key
           </Button>
         )}
@@ -54,8 +54,8 @@ export function Keys() {
         <Loaded from={keys}>
           {(data) => (
             <>
-              <OwnOnly scope={data.scope} what="key" right="admin:keys" />
-              <KeyTable keys={data.keys} onRevoke={(key) => (asks.value = key)} />
+              {data.scope === 'own' && <OwnOnly what="keys" />}
+              <KeyTable keys={data.keys} onDone={keys.reload} />
             </>
           )}
         </Loaded>
@@ -63,27 +63,14 @@ export function Keys() {
       {view === 'revoked' && (
         <Loaded from={keys}>{(data) => <Revoked list={data} onDone={keys.reload} />}</Loaded>
       )}
-      {asks.value === 'create' && (
-        <Create onClose={() => (asks.value = undefined)} onDone={keys.reload} />
-      )}
-      {asks.value !== undefined && asks.value !== 'create' && (
-        <Revoke
-          keyView={asks.value}
-          onClose={() => (asks.value = undefined)}
-          onDone={keys.reload}
-        />
+      {isCreating.value && (
+        <Create onClose={() => (isCreating.value = false)} onDone={keys.reload} />
       )}
     </div>
   );
 }
 
-function KeyTable({
-  keys,
-  onRevoke,
-}: {
-  keys: readonly KeyView[];
-  onRevoke: (key: KeyView) => void;
-}) {
+function KeyTable({ keys, onDone }: { keys: readonly KeyView[]; onDone: () => void }) {
   return (
     <Card title="Keys">
       <PlainTable
@@ -118,13 +105,7 @@ function KeyTable({
             title: 'Revoke',
             cell: (key) =>
               who()?.rights.keys && key.state === 'active' ? (
-                <Button
-                  kind="danger"
-                  onClick={() => onRevoke(key)}
-                  aria-label={`Revoke ${key.key_id}`}
-                >
-                  Revoke
-                </Button>
+                <Revoke keyView={key} onDone={onDone} />
               ) : null,
           },
         ]}
@@ -133,13 +114,13 @@ function KeyTable({
   );
 }
 
-function Revoke(props: { keyView: KeyView; onClose: () => void; onDone: () => void }) {
+function Revoke(props: { keyView: KeyView; onDone: () => void }) {
   const { key_id, principal, is_mine } = props.keyView;
   return (
-    <Confirm
+    <ConfirmButton
+      name={`Revoke ${key_id}`}
       title={`Revoke the key ${key_id}?`}
       action="Revoke"
-      onClose={props.onClose}
       onConfirm={async () => {
         await act('POST', `keys/${encodeURIComponent(key_id)}/revoke`);
         notify('ok', `The key ${key_id} is revoked.`);
@@ -155,7 +136,7 @@ function Revoke(props: { keyView: KeyView; onClose: () => void; onDone: () => vo
           <Badge tone="warn">yours</Badge> It opened this session: you will be signed out.
         </p>
       )}
-    </Confirm>
+    </ConfirmButton>
   );
 }
 

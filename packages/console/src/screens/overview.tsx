@@ -19,7 +19,8 @@ import { replaceQuery, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { Bars } from '../ui/bars.tsx';
 import { CallStatusBadge } from '../ui/call-status.tsx';
-import { LazyChart } from '../ui/lazy-chart.tsx';
+import { Segments } from '../ui/fields.tsx';
+import { Lazy } from '../ui/lazy.tsx';
 import {
   Badge,
   Card,
@@ -34,6 +35,8 @@ import {
 } from '../ui/parts.tsx';
 import { chosen } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
+
+const loadChart = async () => (await import('../ui/chart.tsx')).Chart;
 
 export function Overview() {
   const window = chosen('window', WINDOWS);
@@ -53,22 +56,18 @@ export function Overview() {
   );
 }
 
+const WINDOW_TITLES = Object.fromEntries(WINDOWS.map((name) => [name, name])) as {
+  [Name in Window]: string;
+};
+
 export function WindowPicker({ current }: { current: Window }) {
   return (
-    <fieldset class="segments">
-      <legend class="visually-hidden">Time range</legend>
-      {WINDOWS.map((name) => (
-        <label key={name}>
-          <input
-            type="radio"
-            name="window"
-            checked={name === current}
-            onChange={() => replaceQuery({ window: name })}
-          />
-          <span>{name}</span>
-        </label>
-      ))}
-    </fieldset>
+    <Segments
+      legend="Time range"
+      current={current}
+      titles={WINDOW_TITLES}
+      set={(window) => replaceQuery({ window })}
+    />
   );
 }
 
@@ -77,7 +76,7 @@ function Content({ data }: { data: OverviewData }) {
   const isDone = checklist.has_agent && checklist.has_call && checklist.has_client;
   return (
     <>
-      <OwnOnly scope={data.scope} what="calls" right="admin:calls" />
+      {data.scope === 'own' && <OwnOnly what="calls" />}
       {!isDone && <FirstSteps data={data} />}
       {calls === undefined ? (
         data.journal && <Card title="Calls">{<Off off={data.journal} />}</Card>
@@ -205,7 +204,7 @@ function Calls({ calls }: { calls: NonNullable<OverviewData['calls']> }) {
         ))}
       </dl>
       <Bars points={calls.series} stepMs={calls.step_ms} />
-      {isOpen.value && <LazyChart points={calls.series} />}
+      {isOpen.value && <Lazy name="chart" load={loadChart} with={{ points: calls.series }} />}
       {calls.by_error.length > 0 && (
         <p class="chips">
           {calls.by_error.map(({ code, count: times }) => (

@@ -4,7 +4,7 @@ import { duration, now, plural, toMs } from '../state/format.ts';
 import { useInterest } from '../state/live.ts';
 import { useResource } from '../state/resource.ts';
 import { route, toHref } from '../state/router.ts';
-import { type Column, DataTable, PlainTable } from '../ui/data-table.tsx';
+import { type Column, PlainTable } from '../ui/data-table.tsx';
 import {
   Card,
   CodeBlock,
@@ -12,11 +12,11 @@ import {
   Facts,
   Json,
   Loaded,
-  OwnOnly,
   PageHead,
   Status,
   Time,
 } from '../ui/parts.tsx';
+import { DetailScreen, ListScreen } from '../ui/screen.tsx';
 import { Words } from '../ui/words.tsx';
 
 export function Sessions() {
@@ -53,40 +53,24 @@ function List() {
   useInterest({ session: '*' });
   const sessions = useResource<SessionList>('sessions', {}, ({ type }) => type === 'session');
   return (
-    <div class="screen tall">
-      <PageHead
-        title="Sessions"
-        lead="What agents that work together share: members, context, locks."
-      />
-      <span />
-      <div class="fill">
-        <Loaded from={sessions}>
-          {(data) => (
-            <>
-              <OwnOnly scope={data.scope} what="sessions" right="admin:sessions" />
-              {data.sessions.length === 0 ? (
-                <Empty title="No sessions yet.">
-                  <p>Agents open one with the coordination tools, or over JSON-RPC:</p>
-                  <CodeBlock
-                    text="starloom rpc session_manager.create '{}'"
-                    label="Command that creates a session"
-                  />
-                </Empty>
-              ) : (
-                <DataTable
-                  label="Sessions"
-                  columns={COLUMNS}
-                  rows={data.sessions}
-                  rowKey={({ session_id }) => session_id}
-                  href={({ session_id }) => toHref(['sessions', session_id])}
-                  memory="sessions"
-                />
-              )}
-            </>
-          )}
-        </Loaded>
-      </div>
-    </div>
+    <ListScreen
+      name="sessions"
+      title="Sessions"
+      lead="What agents that work together share: members, context, locks."
+      from={sessions}
+      columns={COLUMNS}
+      rowsOf={(data) => data.sessions}
+      idOf={({ session_id }) => session_id}
+      empty={() => (
+        <Empty title="No sessions yet.">
+          <p>Agents open one with the coordination tools, or over JSON-RPC:</p>
+          <CodeBlock
+            text="starloom rpc session_manager.create '{}'"
+            label="Command that creates a session"
+          />
+        </Empty>
+      )}
+    />
   );
 }
 
@@ -99,16 +83,14 @@ function Session({ id }: { id: string }) {
     (line) => line.type === 'session' && (line.session_id === undefined || line.session_id === id),
   );
   return (
-    <div class="screen">
-      <p class="crumbs">
-        <a href={toHref(['sessions'])}>Sessions</a>
-      </p>
-      {resource.error?.status === 404 && resource.data === undefined ? (
-        <Empty title="There is no such session, or it is not yours." />
-      ) : (
-        <Loaded from={resource}>{(session) => <Detail session={session} path={path} />}</Loaded>
-      )}
-    </div>
+    <DetailScreen
+      name="sessions"
+      title="Sessions"
+      from={resource}
+      missing={<Empty title="There is no such session, or it is not yours." />}
+    >
+      {(session) => <Detail session={session} path={path} />}
+    </DetailScreen>
   );
 }
 

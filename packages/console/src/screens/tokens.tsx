@@ -24,17 +24,13 @@ export function Decode({ onRevoked }: { onRevoked: () => void }) {
   return (
     <Card title="Read a passport or mandate">
       <ActionForm action={reading} submit="Read" onSubmit={read}>
-        <label for="token">Token</label>
-        <textarea
-          id="token"
-          class="mono"
-          spellcheck={false}
+        <TextField
+          label="Token"
+          lines="code"
           value={token.value}
-          onInput={(event) => {
-            token.value = event.currentTarget.value;
-          }}
+          set={(text) => (token.value = text)}
+          hint="The gateway verifies it; it is not stored."
         />
-        <p class="muted small">The gateway verifies it; it is not stored.</p>
       </ActionForm>
       {decoded.value !== undefined && <Decoded token={decoded.value} />}
       {grant !== undefined && decoded.value?.valid && who()?.rights.keys && (

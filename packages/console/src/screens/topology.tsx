@@ -1,16 +1,16 @@
-import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { type Topology, WINDOWS } from '../api-types.ts';
 import { duration, percent } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
 import { toHref } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import { Badge, Card, Empty, Loaded, Loading, OwnOnly, PageHead, Problem } from '../ui/parts.tsx';
+import { Lazy } from '../ui/lazy.tsx';
+import { Badge, Card, Empty, Loaded, OwnOnly, PageHead } from '../ui/parts.tsx';
 import { chosen, Tabs } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
 import { WindowPicker } from './overview.tsx';
 
 const VIEWS = ['graph', 'table'] as const;
+const loadGraph = async () => (await import('../ui/graph.tsx')).Graph;
 
 /** Who calls whom: as a picture, and as the same figures in a table. */
 export function TopologyScreen() {
@@ -25,7 +25,7 @@ export function TopologyScreen() {
       <Loaded from={topology}>
         {(data) => (
           <>
-            <OwnOnly scope={data.scope} what="calls" right="admin:calls" />
+            {data.scope === 'own' && <OwnOnly what="calls" />}
             {data.loops.map((loop) => (
               <p class="note" key={loop.join()}>
                 <Badge tone="warn">loop</Badge> <Words text={loop.map(nameOf).join(' → ')} />
@@ -45,7 +45,11 @@ export function TopologyScreen() {
                   current={view}
                   titles={{ graph: 'Graph', table: 'Table' }}
                 />
-                {view === 'graph' ? <LazyGraph topology={data} /> : <Table topology={data} />}
+                {view === 'graph' ? (
+                  <Lazy name="graph" load={loadGraph} with={{ topology: data }} />
+                ) : (
+                  <Table topology={data} />
+                )}
               </>
             )}
           </>
@@ -90,17 +94,4 @@ function Table({ topology }: { topology: Topology }) {
       />
     </Card>
   );
-}
-
-function LazyGraph({ topology }: { topology: Topology }) {
-  const [Graph, setGraph] = useState<ComponentType<{ topology: Topology }>>();
-  const [error, setError] = useState<unknown>();
-  useEffect(() => {
-    import('../ui/graph.tsx').then(
-      ({ Graph: View }) => setGraph(() => View),
-      (problem) => setError(problem),
-    );
-  }, []);
-  if (error !== undefined) return <Problem error={error} />;
-  return Graph === undefined ? <Loading /> : <Graph topology={topology} />;
 }

@@ -49,7 +49,7 @@ export function UsageScreen() {
       <Loaded from={usage}>
         {(data) => (
           <>
-            <OwnOnly scope={data.scope} what="usage" right="admin:usage" />
+            {data.scope === 'own' && <OwnOnly what="usage" />}
             {data.rows.length === 0 ? (
               <Empty title="Nothing was called in this time." />
             ) : (

@@ -125,16 +125,7 @@ export function DataTable<Row>(props: {
       >
         <thead>
           <tr aria-rowindex={1}>
-            {props.columns.map(({ title, width, from, align }) => (
-              <th
-                key={title}
-                scope="col"
-                class={classOf(from, align)}
-                style={width ? { width } : undefined}
-              >
-                {title}
-              </th>
-            ))}
+            <Titles columns={props.columns} />
           </tr>
         </thead>
         <tbody>
@@ -187,16 +178,7 @@ export function PlainTable<Row>(props: {
       <table class="data">
         <thead>
           <tr>
-            {props.columns.map(({ title, width, from, align }) => (
-              <th
-                key={title}
-                scope="col"
-                class={classOf(from, align)}
-                style={width ? { width } : undefined}
-              >
-                {title}
-              </th>
-            ))}
+            <Titles columns={props.columns} />
           </tr>
         </thead>
         <tbody>
@@ -212,6 +194,23 @@ export function PlainTable<Row>(props: {
         </tbody>
       </table>
     </section>
+  );
+}
+
+function Titles<Row>({ columns }: { columns: readonly Column<Row>[] }) {
+  return (
+    <>
+      {columns.map(({ title, width, from, align }) => (
+        <th
+          key={title}
+          scope="col"
+          class={classOf(from, align)}
+          style={width ? { width } : undefined}
+        >
+          {title}
+        </th>
+      ))}
+    </>
   );
 }
 

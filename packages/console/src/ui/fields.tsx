@@ -1,9 +1,12 @@
 // Fields, choices and forms of every screen.
 
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useRef } from 'preact/hooks';
 import type { Action } from '../state/action.ts';
+import { replaceQuery } from '../state/router.ts';
 import { Button, Problem } from './parts.tsx';
+import { oneLine } from './plain-text.ts';
 
 export const TIERS = ['local', 'org', 'partner', 'public'] as const;
 
@@ -13,9 +16,10 @@ export function ActionForm(props: {
   submit: string;
   onSubmit: () => Promise<unknown>;
   children: ComponentChildren;
-  /** Before the button. */
+  /** Before and after the button. */
   buttons?: ComponentChildren;
-  kind?: 'main' | 'danger';
+  after?: ComponentChildren;
+  kind?: 'main' | 'danger' | 'plain';
 }) {
   const { action } = props;
   return (
@@ -33,6 +37,7 @@ export function ActionForm(props: {
         <Button kind={props.kind ?? 'main'} type="submit" busy={action.isBusy}>
           {props.submit}
         </Button>
+        {props.after}
       </div>
     </form>
   );
@@ -148,11 +153,31 @@ export function FilterText(props: {
   );
 }
 
-export function Check(props: {
-  label: string;
-  checked: boolean;
-  set: (checked: boolean) => void;
-}) {
+const TYPING_MS = 250;
+
+/** Goes to the address when the person pauses; however often the list changes meanwhile, its words stay. */
+export function TypedFilter(props: { name: string; label: string; value: string }) {
+  const typed = useSignal('');
+  const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const isTyping = due.current !== undefined || typed.value.trim() === props.value;
+  const type = (text: string) => {
+    typed.value = text;
+    clearTimeout(due.current);
+    due.current = setTimeout(() => {
+      due.current = undefined;
+      replaceQuery({ [props.name]: text.trim() || undefined });
+    }, TYPING_MS);
+  };
+  return (
+    <FilterText
+      label={props.label}
+      value={isTyping ? typed.value : oneLine(props.value)}
+      set={type}
+    />
+  );
+}
+
+export function Check(props: { label: string; checked: boolean; set: (checked: boolean) => void }) {
   return (
     <label class="check">
       <input

@@ -272,20 +272,12 @@ export function PageHead(props: {
   );
 }
 
-/** A page that shows its owner's things alone says so. */
-export function OwnOnly({
-  scope,
-  what,
-  right,
-}: {
-  scope: 'all' | 'own';
-  what: string;
-  right: string;
-}) {
-  if (scope === 'all') return null;
+/** For a page that shows its owner's things alone. */
+export function OwnOnly({ what }: { what: string }) {
   return (
     <p class="note">
-      You see your own {what}. A key with the scope <code>{right}</code> sees those of others too.
+      You see your own {what}. A key with the scope <code>admin:{what}</code> sees those of others
+      too.
     </p>
   );
 }

@@ -109,7 +109,6 @@ async function listCalls(request: ConsoleRequest, journal: Journal): Promise<Cal
     scope: scopeOf(request.principal, 'calls'),
     calls,
     ...(next !== undefined && { next_cursor: String(next) }),
-    as_of: new Date().toISOString(),
   };
 }
 
@@ -147,8 +146,6 @@ async function showTrace(request: ConsoleRequest, journal: Journal): Promise<Cal
   const ends = spans.map(({ start_ms, duration_ms = 0 }) => start_ms + duration_ms);
   return {
     trace_id,
-    as_of: new Date().toISOString(),
-    is_running: calls.some(({ ended_at }) => ended_at === null),
     calls: calls.map((call) => toCallDetail(call, request.parts)),
     spans,
     duration_ms: Math.max(...ends),
@@ -177,35 +174,21 @@ async function showUsage(request: ConsoleRequest, journal: Journal): Promise<Usa
     response_bytes: bytes_out,
     cost,
   }));
-  const { key: _, ...none } = { key: '', ...NOTHING };
-  const total = rows.reduce<Usage['total']>((sum, row) => add(sum, row), none);
+  const sum = (name: keyof Usage['total']) => rows.reduce((so, row) => so + row[name], 0);
   return {
     by,
     scope: scopeOf(request.principal, 'usage'),
     since: new Date(since).toISOString(),
     until: new Date(until).toISOString(),
     rows,
-    total,
-  };
-}
-
-const NOTHING = {
-  calls: 0,
-  errors: 0,
-  total_ms: 0,
-  request_bytes: 0,
-  response_bytes: 0,
-  cost: 0,
-};
-
-function add(one: Usage['total'], other: Usage['total']): Usage['total'] {
-  return {
-    calls: one.calls + other.calls,
-    errors: one.errors + other.errors,
-    total_ms: one.total_ms + other.total_ms,
-    request_bytes: one.request_bytes + other.request_bytes,
-    response_bytes: one.response_bytes + other.response_bytes,
-    cost: one.cost + other.cost,
+    total: {
+      calls: sum('calls'),
+      errors: sum('errors'),
+      total_ms: sum('total_ms'),
+      request_bytes: sum('request_bytes'),
+      response_bytes: sum('response_bytes'),
+      cost: sum('cost'),
+    },
   };
 }
 
@@ -251,7 +234,6 @@ async function showTopology(request: ConsoleRequest): Promise<Topology> {
   });
   return {
     window,
-    as_of: new Date().toISOString(),
     scope: scopeOf(principal, 'calls'),
     nodes,
     edges,

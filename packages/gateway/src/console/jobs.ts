@@ -81,7 +81,6 @@ async function listJobs(request: ConsoleRequest, jobs: JobCalls): Promise<object
       .filter((job) => maySee(request, jobs, job))
       .map((job) => toJobView(job, principal)),
     ...(page.next !== undefined && { next_cursor: page.next }),
-    as_of: new Date().toISOString(),
   };
 }
 
@@ -131,7 +130,6 @@ export function toJobView(job: Job, principal: Principal): JobView {
     deadline_at: toTime(job.deadline_at),
     attempt: job.attempt,
     attempts_allowed: job.retry.attempts,
-    priority: job.priority,
     progress: isOwn ? job.progress : job.progress && compact({ percent: job.progress.percent }),
     inputs: isOwn && job.inputs ? toQuestions(job) : undefined,
     error: isOwn ? job.error : job.error && { ...job.error, details: {} },

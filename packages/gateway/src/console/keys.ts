@@ -127,7 +127,7 @@ async function keysFor(request: ConsoleRequest, identity: Identity): Promise<rea
 
 function fromRecord(record: KeyRecord, request: ConsoleRequest): KeyView {
   const { key_id, principal, tier, scopes, created_at } = record;
-  const { expires_at, revoked_at, replaced_by } = record;
+  const { expires_at } = record;
   return {
     key_id,
     principal,
@@ -137,8 +137,6 @@ function fromRecord(record: KeyRecord, request: ConsoleRequest): KeyView {
     state: stateOf(record, nowOf(request)),
     created_at,
     ...(expires_at !== null && { expires_at }),
-    ...(revoked_at !== null && { revoked_at }),
-    ...(replaced_by !== null && { replaced_by }),
     is_mine: isMine(key_id, request),
   };
 }
