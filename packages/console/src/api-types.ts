@@ -288,8 +288,6 @@ export interface CallDetail extends CallRow {
   /** Who acts for whom: the principal first, then each agent in between. */
   readonly chain: readonly ChainLink[];
   readonly tier?: string;
-  /** Least trusted tier along the chain. */
-  readonly origin_tier?: string;
   readonly labels: readonly TrustLabel[];
   /** The rule of the policy that decided. */
   readonly policy?: { readonly rule: string; readonly effect: string };
@@ -324,7 +322,7 @@ export interface Attempt {
   readonly agent_id: string;
   readonly node_id?: string;
   readonly kind?: string;
-  readonly status: 'ok' | 'error' | 'skipped' | 'running';
+  readonly status: 'ok' | 'error' | 'running';
   readonly start_ms: number;
   readonly duration_ms?: number;
   readonly error_code?: string;
@@ -343,13 +341,13 @@ export interface Span {
   readonly parent?: string;
   readonly call_id: string;
   /** `call` is a bar of its own, the rest are steps within it. */
-  readonly kind: 'call' | 'admit' | 'policy' | 'route' | 'wait' | 'attempt' | 'upstream' | 'events';
+  readonly kind: 'call' | 'admit' | 'route' | 'wait' | 'attempt';
   readonly name: string;
   readonly agent_id?: string;
   /** From the start of the trace. */
   readonly start_ms: number;
   readonly duration_ms?: number;
-  readonly status: 'ok' | 'error' | 'running' | 'skipped';
+  readonly status: 'ok' | 'error' | 'running';
   readonly message?: string;
 }
 

@@ -2,7 +2,7 @@ import type { AgentDetail, InstanceView, PinView, ToolView } from '../api-types.
 import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { count, duration, percent, plural } from '../state/format.ts';
-import { type Resource, useResource } from '../state/resource.ts';
+import { useResource } from '../state/resource.ts';
 import { navigate, toHref } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
 import { ConfirmButton } from '../ui/dialog.tsx';
@@ -22,6 +22,7 @@ import { plainText } from '../ui/plain-text.ts';
 import { DetailScreen } from '../ui/screen.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Prose, Words } from '../ui/words.tsx';
+import { type AgentProps, HeldTools, pathOf } from './held-tools.tsx';
 
 export function Agent({ id }: { id: string }) {
   const resource = useResource<AgentDetail>(
@@ -41,12 +42,7 @@ export function Agent({ id }: { id: string }) {
   );
 }
 
-interface DetailProps {
-  readonly agent: AgentDetail;
-  readonly resource: Resource<AgentDetail>;
-}
-
-function Detail({ agent, resource }: DetailProps) {
+function Detail({ agent, resource }: AgentProps) {
   const checking = useAction();
   const path = pathOf(agent);
   const { health, may } = agent;
@@ -112,10 +108,7 @@ function Detail({ agent, resource }: DetailProps) {
           rows={[
             ['Since', health.since && <Time at={health.since} />],
             ['Checked', health.checked_at ? <Time at={health.checked_at} /> : 'never'],
-            [
-              'Answered in',
-              health.latency_ms === undefined ? undefined : duration(health.latency_ms),
-            ],
+            ['Answered in', duration(health.latency_ms)],
             ['Breaker', agent.breaker && <Status value={agent.breaker} />],
             ['Speaks', `${agent.protocol} over ${agent.transport}`],
             ['At', agent.endpoint.uri ?? agent.endpoint.command],
@@ -133,16 +126,12 @@ function Detail({ agent, resource }: DetailProps) {
           <a href={toHref(['calls'], { agent: agent.agent_id })}>Calls of this agent</a>
         </p>
       </Card>
-      <Held agent={agent} resource={resource} />
+      <HeldTools agent={agent} resource={resource} />
       <Tools agent={agent} />
       <Instances agent={agent} resource={resource} />
       <History agent={agent} />
     </>
   );
-}
-
-function pathOf({ agent_id }: AgentDetail): string {
-  return `agents/${encodeURIComponent(agent_id)}`;
 }
 
 function figuresOf({ figures }: AgentDetail): string {
@@ -162,99 +151,6 @@ function Names({ names }: { names: readonly string[] }) {
       ))}
     </span>
   );
-}
-
-/** Tools that are not what was approved: what changed, side by side, before anyone may call them. */
-function Held({ agent, resource }: DetailProps) {
-  const held = agent.pins.filter(({ state }) => state === 'held');
-  const approving = useAction();
-  const approve = async (tools: readonly PinView[]) => {
-    const shown = tools.map(({ name, fingerprint }) => ({ name, fingerprint }));
-    try {
-      resource.set(await act('POST', `${pathOf(agent)}/approve`, { tools: shown }));
-    } catch (problem) {
-      resource.reload();
-      throw problem;
-    }
-    notify('ok', `Approved ${plural(tools.length, 'tool')} of ${agent.agent_id}.`);
-  };
-  if (held.length === 0) return null;
-  return (
-    <Card
-      id="held"
-      title="Waits for approval"
-      actions={
-        agent.may.approve && held.length > 1 ? (
-          <Button busy={approving.isBusy} onClick={() => void approving.run(() => approve(held))}>
-            Approve all {held.length}
-          </Button>
-        ) : undefined
-      }
-    >
-      <p class="muted">
-        These tools are not what was approved. No caller can use them until an operator approves
-        what they say now.
-      </p>
-      {approving.error !== undefined && <Problem error={approving.error} />}
-      <div>
-        {held.map((pin) => (
-          <article class="tool" key={pin.name}>
-            <div class="tool-head">
-              <h3>
-                <Words text={pin.name} />
-              </h3>
-              <Badge tone="warn">{(pin.reason ?? 'held').replaceAll('_', ' ')}</Badge>
-              {pin.like && (
-                <span class="muted">
-                  looks like <Words text={pin.like} />
-                </span>
-              )}
-              {pin.seen_at && (
-                <span class="muted small">
-                  seen <Time at={pin.seen_at} />
-                </span>
-              )}
-              {agent.may.approve && (
-                <Button
-                  busy={approving.isBusy}
-                  onClick={() => void approving.run(() => approve([pin]))}
-                  aria-label={`Approve ${pin.name}`}
-                >
-                  Approve
-                </Button>
-              )}
-            </div>
-            {pin.changes.map(({ field, before, after }) => (
-              <div key={field}>
-                <p class="small muted">{field.replaceAll('_', ' ')}</p>
-                <div class="diff">
-                  {before !== undefined && (
-                    <div class="before">
-                      <p class="small">Approved</p>
-                      <pre tabIndex={0}>{shown(before)}</pre>
-                    </div>
-                  )}
-                  <div class="after">
-                    <p class="small">{before === undefined ? 'New' : 'Now'}</p>
-                    <pre tabIndex={0}>{after === undefined ? '(removed)' : shown(after)}</pre>
-                  </div>
-                </div>
-              </div>
-            ))}
-          </article>
-        ))}
-      </div>
-      {!agent.may.approve && (
-        <p class="muted">
-          Approving needs the scope <code>admin:agents</code>.
-        </p>
-      )}
-    </Card>
-  );
-}
-
-function shown(value: unknown): string {
-  return plainText(typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? ''));
 }
 
 function Tools({ agent }: { agent: AgentDetail }) {
@@ -330,7 +226,7 @@ export function ToolItem(props: {
   );
 }
 
-function Instances({ agent, resource }: DetailProps) {
+function Instances({ agent, resource }: AgentProps) {
   return (
     <Card title={plural(agent.instance_list.length, 'instance')}>
       <PlainTable<InstanceView>
@@ -338,7 +234,7 @@ function Instances({ agent, resource }: DetailProps) {
         rows={agent.instance_list}
         rowKey={({ node_id }) => node_id}
         columns={[
-          { title: 'Node', cell: ({ node_id }) => <Words text={node_id} /> },
+          { title: 'Node', cell: ({ node_id }) => node_id },
           { title: 'State', cell: ({ state }) => <Status value={state} /> },
           { title: 'Health', cell: ({ health }) => <Status value={health.status} /> },
           {
@@ -388,7 +284,7 @@ function History({ agent }: { agent: AgentDetail }) {
           rowKey={({ at, node_id, status }) => `${at} ${node_id} ${status}`}
           columns={[
             { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
-            { title: 'Node', cell: ({ node_id }) => <Words text={node_id} />, from: 'small' },
+            { title: 'Node', cell: ({ node_id }) => node_id, from: 'small' },
             { title: 'Health', cell: ({ status }) => <Status value={status} /> },
             {
               title: 'Reason',

@@ -9,7 +9,6 @@ import { FilterText } from '../ui/fields.tsx';
 import { Badge, CodeBlock, Empty, Status } from '../ui/parts.tsx';
 import { oneLine } from '../ui/plain-text.ts';
 import { ListScreen } from '../ui/screen.tsx';
-import { Words } from '../ui/words.tsx';
 import { AddAgent } from './add-agent.tsx';
 import { Agent } from './agent.tsx';
 
@@ -20,7 +19,7 @@ export function Agents() {
 }
 
 const COLUMNS: readonly Column<AgentRow>[] = [
-  { title: 'Agent', cell: ({ agent_id }) => <Words text={agent_id} /> },
+  { title: 'Agent', cell: ({ agent_id }) => agent_id },
   { title: 'Health', width: '128px', cell: ({ health }) => <Status value={health.status} /> },
   {
     title: 'Reason',
@@ -66,7 +65,7 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     width: '84px',
     align: 'end',
     from: 'large',
-    cell: ({ figures }) => (figures?.p95_ms === undefined ? '' : duration(figures.p95_ms)),
+    cell: ({ figures }) => duration(figures?.p95_ms),
   },
 ];
 

@@ -233,7 +233,6 @@ function Delegation({ call }: { call: CallDetail }) {
       <Facts
         rows={[
           ['Tier of the caller', call.tier],
-          ['Least trusted on the way', call.origin_tier],
           ['Decided by', call.policy && `${call.policy.rule}: ${call.policy.effect}`],
         ]}
       />

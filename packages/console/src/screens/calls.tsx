@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
       </>
     ),
   },
-  { title: 'Capability', cell: ({ capability }) => <Words text={capability} />, from: 'small' },
+  { title: 'Capability', cell: ({ capability }) => capability, from: 'small' },
   { title: 'Status', width: 'min(176px, 38%)', cell: (call) => <CallStatusBadge call={call} /> },
   {
     title: 'Took',
@@ -60,7 +60,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
     from: 'small',
     cell: ({ duration_ms }) => (duration_ms === undefined ? '…' : duration(duration_ms)),
   },
-  { title: 'Caller', cell: ({ principal }) => <Words text={principal} />, from: 'medium' },
+  { title: 'Caller', cell: ({ principal }) => principal, from: 'medium' },
   { title: 'Through', width: '90px', cell: ({ face }) => face, from: 'medium' },
   {
     title: 'Size',

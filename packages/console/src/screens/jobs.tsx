@@ -45,7 +45,7 @@ export function Jobs() {
 const COLUMNS: readonly Column<JobView>[] = [
   {
     title: 'Job',
-    cell: ({ agent_id, capability }) => <Words text={`${agent_id ?? 'any'} · ${capability}`} />,
+    cell: ({ agent_id, capability }) => `${agent_id ?? 'any'} · ${capability}`,
   },
   { title: 'State', width: '150px', cell: ({ state }) => <Status value={state} /> },
   { title: 'Progress', width: '160px', cell: (job) => <Progress job={job} />, from: 'small' },
@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<JobView>[] = [
   {
     title: 'Owner',
     width: '140px',
-    cell: ({ principal }) => <Words text={principal} />,
+    cell: ({ principal }) => principal,
     from: 'medium',
   },
   { title: 'Created', width: '120px', cell: ({ created_at }) => <Time at={created_at} /> },
@@ -196,7 +196,7 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
         <Facts
           rows={[
             ['Job', <code>{job.job_id}</code>],
-            ['Owner', <Words text={job.principal} />],
+            ['Owner', job.principal],
             ['Created', <Time at={job.created_at} style="full" />],
             ['Changed', <Time at={job.updated_at} />],
             ['Attempt', `${job.attempt} of ${job.attempts_allowed}`],

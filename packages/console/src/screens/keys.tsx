@@ -86,7 +86,7 @@ function KeyTable({ keys, onDone }: { keys: readonly KeyView[]; onDone: () => vo
               </>
             ),
           },
-          { title: 'Person or agent', cell: ({ principal }) => <Words text={principal} /> },
+          { title: 'Person or agent', cell: ({ principal }) => principal },
           { title: 'State', cell: ({ state }) => <Status value={state} /> },
           { title: 'Tier', cell: ({ tier }) => tier, from: 'small' },
           {
@@ -228,7 +228,7 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
           rowKey={({ kind: what, id: name, epoch }) => `${what} ${name} ${epoch}`}
           columns={[
             { title: 'What', cell: ({ kind: what }) => what },
-            { title: 'Name', cell: ({ id: name }) => <Words text={name} /> },
+            { title: 'Name', cell: ({ id: name }) => name },
             { title: 'Epoch', cell: ({ epoch }) => epoch, align: 'end' },
             { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
           ]}

@@ -171,9 +171,9 @@ function Calls({ calls }: { calls: NonNullable<OverviewData['calls']> }) {
     ],
     ['Errors', percent(share), plural(calls.errors, 'call')],
     ['Fallbacks', count(calls.fallbacks), 'another agent answered'],
-    ['Median', calls.p50_ms === undefined ? '–' : duration(calls.p50_ms), 'half are faster'],
-    ['p95', calls.p95_ms === undefined ? '–' : duration(calls.p95_ms), '1 of 20 is slower'],
-    ['p99', calls.p99_ms === undefined ? '–' : duration(calls.p99_ms), '1 of 100 is slower'],
+    ['Median', duration(calls.p50_ms) || '–', 'half are faster'],
+    ['p95', duration(calls.p95_ms) || '–', '1 of 20 is slower'],
+    ['p99', duration(calls.p99_ms) || '–', '1 of 100 is slower'],
     ['Running', count(running), 'right now'],
   ];
   return (

@@ -25,7 +25,7 @@ export function Sessions() {
 }
 
 const COLUMNS: readonly Column<SessionRow>[] = [
-  { title: 'Session', cell: ({ session_id }) => <Words text={session_id} /> },
+  { title: 'Session', cell: ({ session_id }) => session_id },
   { title: 'State', width: '120px', cell: ({ state }) => <Status value={state} /> },
   {
     title: 'Members',
@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<SessionRow>[] = [
   {
     title: 'Owner',
     width: '140px',
-    cell: ({ principal }) => <Words text={principal} />,
+    cell: ({ principal }) => principal,
     from: 'medium',
   },
   {
@@ -103,9 +103,9 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
       />
       <Facts
         rows={[
-          ['Owner', <Words text={session.principal} />],
+          ['Owner', session.principal],
           ['Created', <Time at={session.created_at} style="full" />],
-          ['By', <Words text={session.created_by} />],
+          ['By', session.created_by],
           ['Writes need', session.mode === 'lock' ? 'a lock' : 'the current version'],
           ['Version', session.version],
           ['Lives', duration(session.ttl_ms)],
@@ -126,7 +126,7 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
             rows={session.member_list}
             rowKey={({ agent_id }) => agent_id}
             columns={[
-              { title: 'Agent', cell: ({ agent_id }) => <Words text={agent_id} /> },
+              { title: 'Agent', cell: ({ agent_id }) => agent_id },
               {
                 title: 'Presence',
                 cell: ({ connected }) => <Status value={connected ? 'connected' : 'away'} />,
@@ -146,8 +146,8 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
               rows={session.lock_list}
               rowKey={({ resource, holder }) => `${resource} ${holder}`}
               columns={[
-                { title: 'Resource', cell: ({ resource }) => <Words text={resource} /> },
-                { title: 'Holder', cell: ({ holder }) => <Words text={holder} /> },
+                { title: 'Resource', cell: ({ resource }) => resource },
+                { title: 'Holder', cell: ({ holder }) => holder },
                 {
                   title: 'Fencing token',
                   cell: ({ fencing_token }) => fencing_token,
@@ -157,7 +157,7 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
                   title: 'Expires',
                   cell: ({ expires_at }) => expires_at && <Expiry at={expires_at} />,
                 },
-                { title: 'Waiting', cell: ({ waiting }) => <Words text={waiting.join(', ')} /> },
+                { title: 'Waiting', cell: ({ waiting }) => waiting.join(', ') },
               ]}
             />
           )}
@@ -202,7 +202,7 @@ function History({ path, version }: { path: string; version: number }) {
                     cell: ({ at }) => at && <Time at={at} style="full" />,
                     from: 'small',
                   },
-                  { title: 'By', cell: ({ agent_id }) => <Words text={agent_id ?? ''} /> },
+                  { title: 'By', cell: ({ agent_id }) => agent_id ?? '' },
                   { title: 'Did', cell: ({ operation }) => operation },
                   {
                     title: 'What',

@@ -71,8 +71,8 @@ function Table({ topology }: { topology: Topology }) {
         rows={topology.edges}
         rowKey={({ from, to }) => `${from} ${to}`}
         columns={[
-          { title: 'From', cell: ({ from }) => <Words text={nameOf(from)} /> },
-          { title: 'To', cell: ({ to }) => <Words text={nameOf(to)} /> },
+          { title: 'From', cell: ({ from }) => nameOf(from) },
+          { title: 'To', cell: ({ to }) => nameOf(to) },
           { title: 'Calls', cell: ({ calls }) => calls, align: 'end' },
           { title: 'Per minute', cell: ({ per_minute }) => per_minute.toFixed(1), align: 'end' },
           {
@@ -83,12 +83,12 @@ function Table({ topology }: { topology: Topology }) {
           { title: 'As fallback', cell: ({ as_fallback }) => as_fallback, align: 'end' },
           {
             title: 'p95',
-            cell: ({ p95_ms }) => (p95_ms === undefined ? '' : duration(p95_ms)),
+            cell: ({ p95_ms }) => duration(p95_ms),
             align: 'end',
           },
           {
             title: 'Capabilities',
-            cell: ({ capabilities }) => <Words text={capabilities.join(', ')} />,
+            cell: ({ capabilities }) => capabilities.join(', '),
           },
         ]}
       />

@@ -5,7 +5,6 @@ import { replaceQuery, route } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
 import { Card, Empty, Loaded, OwnOnly, PageHead } from '../ui/parts.tsx';
 import { chosen, Tabs } from '../ui/tabs.tsx';
-import { Words } from '../ui/words.tsx';
 
 const SPANS: Readonly<Record<string, number>> = { '1 day': 1, '7 days': 7, '30 days': 30 };
 const DAY_MS = 86_400_000;
@@ -59,7 +58,7 @@ export function UsageScreen() {
                   rows={[...data.rows, { ...data.total, key: 'Total' }]}
                   rowKey={({ key }) => key}
                   columns={[
-                    { title: 'Name', cell: ({ key }) => <Words text={key} /> },
+                    { title: 'Name', cell: ({ key }) => key },
                     { title: 'Calls', cell: ({ calls }) => count(calls), align: 'end' },
                     {
                       title: 'Share',

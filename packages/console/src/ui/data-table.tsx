@@ -6,9 +6,11 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { navigate } from '../state/router.ts';
 import { useShortcuts } from './keys.ts';
+import { asWords } from './words.tsx';
 
 export interface Column<Row> {
   readonly title: string;
+  /** Texts are shown as words of whoever wrote them. */
   readonly cell: (row: Row) => ComponentChildren;
   /** CSS width; the others share what is left. */
   readonly width?: string;
@@ -150,10 +152,10 @@ export function DataTable<Row>(props: {
                           active.value = index;
                         }}
                       >
-                        {cell(row)}
+                        {asWords(cell(row))}
                       </a>
                     ) : (
-                      cell(row)
+                      asWords(cell(row))
                     )}
                   </td>
                 ))}
@@ -186,7 +188,7 @@ export function PlainTable<Row>(props: {
             <tr key={props.rowKey(row)}>
               {props.columns.map(({ title, cell, from, align }) => (
                 <td key={title} class={classOf(from, align)}>
-                  {cell(row)}
+                  {asWords(cell(row))}
                 </td>
               ))}
             </tr>

@@ -9,6 +9,7 @@ import type { Resource } from '../state/resource.ts';
 import { route, takeFocusRequest } from '../state/router.ts';
 import { plainText } from './plain-text.ts';
 import { notify } from './toasts.tsx';
+import { asWords } from './words.tsx';
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'quiet';
 
@@ -242,7 +243,7 @@ export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChi
       {shown.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>{asWords(value, 400)}</dd>
         </div>
       ))}
     </dl>

@@ -24,12 +24,11 @@ import { toCallDetail, toCallRow, toSpans } from './call-rows.ts';
 import {
   type ConsoleRequest,
   compact,
-  type Handler,
   type Handlers,
-  notRunning,
   parseQuery,
   scopeOf,
   toTime,
+  withPart,
 } from './request.ts';
 
 /** Pages of the journal that one answer looks through; the page asks for the next ones. */
@@ -79,13 +78,8 @@ export const callHandlers: Handlers = {
   'GET usage': withJournal(showUsage),
 };
 
-function withJournal(
-  handle: (request: ConsoleRequest, journal: Journal) => Promise<object>,
-): Handler {
-  return async (request) => {
-    const { journal } = request.parts.gateway;
-    return journal ? await handle(request, journal) : notRunning('journal');
-  };
+function withJournal(handle: (request: ConsoleRequest, journal: Journal) => Promise<object>) {
+  return withPart('journal', ({ gateway }) => gateway.journal, handle);
 }
 
 /** Whose calls are seen; those of all with the scope. */

@@ -19,14 +19,13 @@ import { failure } from '../reasons.ts';
 import {
   type ConsoleRequest,
   compact,
-  type Handler,
   type Handlers,
-  notRunning,
   parse,
   parseQuery,
   scopeOf,
   toTime,
   useTool,
+  withPart,
 } from './request.ts';
 
 const EVENTS = 1_000;
@@ -62,11 +61,8 @@ export const jobHandlers: Handlers = {
   }),
 };
 
-function withJobs(handle: (request: ConsoleRequest, jobs: JobCalls) => Promise<object>): Handler {
-  return async (request) => {
-    const { jobs } = request.parts.pipeline;
-    return jobs ? await handle(request, jobs) : notRunning('jobs');
-  };
+function withJobs(handle: (request: ConsoleRequest, jobs: JobCalls) => Promise<object>) {
+  return withPart('jobs', ({ pipeline }) => pipeline.jobs, handle);
 }
 
 async function listJobs(request: ConsoleRequest, jobs: JobCalls): Promise<object> {

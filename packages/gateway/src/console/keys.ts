@@ -30,11 +30,10 @@ import {
   assertMay,
   type ConsoleRequest,
   compact,
-  type Handler,
   type Handlers,
-  notRunning,
   parse,
   scopeOf,
+  withPart,
 } from './request.ts';
 
 const HOUR_MS = 3_600_000;
@@ -99,13 +98,8 @@ export const keyHandlers: Handlers = {
   'POST keys/simulate': simulate,
 };
 
-function withIdentity(
-  handle: (request: ConsoleRequest, identity: Identity) => Promise<object>,
-): Handler {
-  return async (request) => {
-    const { identity } = request.parts.gateway;
-    return identity ? await handle(request, identity) : notRunning('identity');
-  };
+function withIdentity(handle: (request: ConsoleRequest, identity: Identity) => Promise<object>) {
+  return withPart('identity', ({ gateway }) => gateway.identity, handle);
 }
 
 async function keysFor(request: ConsoleRequest, identity: Identity): Promise<readonly KeyView[]> {
