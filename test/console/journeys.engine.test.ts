@@ -90,6 +90,10 @@ describeWithEngine('chromium', (engine) => {
       const other = await open();
       await other.goto(link);
       await other.getByRole('alert').getByText('AUTH_DENIED').waitFor();
+      // The page is open already: this changes the fragment alone.
+      await other.goto(await world.link());
+      await other.getByRole('heading', { name: 'Overview' }).waitFor();
+      expect(other.url()).not.toContain('code=');
     });
 
     it('signs a person in at an issuer, whose token stays with the gateway', async () => {
