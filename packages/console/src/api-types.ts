@@ -287,7 +287,6 @@ export interface CallDetail extends CallRow {
   readonly depth: number;
   /** Who acts for whom: the principal first, then each agent in between. */
   readonly chain: readonly ChainLink[];
-  readonly tier?: string;
   readonly labels: readonly TrustLabel[];
   /** The rule of the policy that decided. */
   readonly policy?: { readonly rule: string; readonly effect: string };

@@ -210,7 +210,8 @@ export function ToolItem(props: {
       {tool.description && <Prose text={tool.description} />}
       {pin?.approved_at && (
         <p class="muted small">
-          approved <Time at={pin.approved_at} /> by <Words text={pin.approved_by ?? '?'} />
+          approved <Time at={pin.approved_at} />
+          {pin.approved_by === 'first_use' ? ' when first seen' : ` by ${pin.approved_by}`}
         </p>
       )}
       {tool.input_schema && (

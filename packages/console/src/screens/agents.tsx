@@ -31,6 +31,7 @@ const COLUMNS: readonly Column<AgentRow>[] = [
   {
     title: 'Tools',
     width: '130px',
+    from: 'small',
     cell: ({ tools, held }) => (
       <>
         {tools} {held > 0 && <Badge tone="warn">{held} held</Badge>}
@@ -87,7 +88,7 @@ function List() {
       filters={
         <FilterText
           label="Filter agents"
-          placeholder="Filter by name, tag, protocol, health"
+          placeholder="Name, tag, protocol, health"
           value={words.value}
           set={(text) => (words.value = text)}
         />

@@ -230,12 +230,7 @@ function Delegation({ call }: { call: CallDetail }) {
   return (
     <>
       <Chain links={withServer(call)} />
-      <Facts
-        rows={[
-          ['Tier of the caller', call.tier],
-          ['Decided by', call.policy && `${call.policy.rule}: ${call.policy.effect}`],
-        ]}
-      />
+      <Facts rows={[['Decided by', call.policy && `${call.policy.rule}: ${call.policy.effect}`]]} />
       {call.labels.length > 0 && (
         <p class="chips">
           {call.labels.map(({ name, value }) => (

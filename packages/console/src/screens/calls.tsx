@@ -43,7 +43,10 @@ const COLUMNS: readonly Column<CallRow>[] = [
         )}
         {agent_id === undefined ? (
           <span class="muted">
-            <Words text={capability} />
+            <span class="from-small">gateway</span>
+            <span class="to-small">
+              <Words text={capability} />
+            </span>
           </span>
         ) : (
           <Words text={agent_id} />
@@ -101,7 +104,7 @@ function List() {
     <div class="screen tall">
       <PageHead
         title="Calls"
-        lead={`${count(rows.length)}${list.isComplete.value ? '' : '+'} ${isNarrowed ? 'that match' : 'newest first'}`}
+        lead={`${count(rows.length)}${list.isComplete.value ? '' : '+'} calls${isNarrowed ? ' match' : ', newest first'}`}
       >
         <span aria-live="polite">
           {list.waiting.value > 0 && (
@@ -190,7 +193,7 @@ function Filters({ filter }: { filter: CallFilter }) {
       {text('agent', 'Agent')}
       {text('capability', 'Capability')}
       {text('principal', 'Caller')}
-      {choice('fallback', 'Fallback or not', { true: 'Fell back', false: 'Did not fall back' })}
+      {choice('fallback', 'Any fallback', { true: 'Fell back', false: 'Did not fall back' })}
       {choice('min_ms', 'Any duration', {
         '100': 'Over 100 ms',
         '1000': 'Over 1 s',

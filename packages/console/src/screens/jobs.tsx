@@ -61,7 +61,12 @@ const COLUMNS: readonly Column<JobView>[] = [
     cell: ({ principal }) => principal,
     from: 'medium',
   },
-  { title: 'Created', width: '120px', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: 'Created',
+    width: '120px',
+    cell: ({ created_at }) => <Time at={created_at} />,
+    from: 'small',
+  },
 ];
 
 const STATES = Object.fromEntries(JOB_STATES.map((name) => [name, name.replace('_', ' ')]));

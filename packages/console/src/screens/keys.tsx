@@ -86,7 +86,7 @@ function KeyTable({ keys, onDone }: { keys: readonly KeyView[]; onDone: () => vo
               </>
             ),
           },
-          { title: 'Person or agent', cell: ({ principal }) => principal },
+          { title: 'Person or agent', cell: ({ principal }) => principal, from: 'small' },
           { title: 'State', cell: ({ state }) => <Status value={state} /> },
           { title: 'Tier', cell: ({ tier }) => tier, from: 'small' },
           {
@@ -104,7 +104,7 @@ function KeyTable({ keys, onDone }: { keys: readonly KeyView[]; onDone: () => vo
           {
             title: 'Revoke',
             cell: (key) =>
-              who()?.rights.keys && key.state === 'active' ? (
+              who()?.rights.keys && key.state === 'active' && key.source === 'state' ? (
                 <Revoke keyView={key} onDone={onDone} />
               ) : null,
           },

@@ -170,7 +170,7 @@ function Calls({ calls }: { calls: NonNullable<OverviewData['calls']> }) {
       `${calls.per_minute.toFixed(calls.per_minute < 10 ? 1 : 0)} per minute`,
     ],
     ['Errors', percent(share), plural(calls.errors, 'call')],
-    ['Fallbacks', count(calls.fallbacks), 'another agent answered'],
+    ['Fallbacks', count(calls.fallbacks), 'another agent was asked'],
     ['Median', duration(calls.p50_ms) || '–', 'half are faster'],
     ['p95', duration(calls.p95_ms) || '–', '1 of 20 is slower'],
     ['p99', duration(calls.p99_ms) || '–', '1 of 100 is slower'],
@@ -272,7 +272,7 @@ function CallList({ calls }: { calls: readonly CallRow[] }) {
       {calls.map((call) => (
         <li key={call.call_id}>
           <a class="grow" href={toHref(['calls', call.trace_id])}>
-            <Words text={`${call.agent_id ?? '?'} · ${call.capability}`} />
+            <Words text={`${call.primary_id ?? call.agent_id ?? '?'} · ${call.capability}`} />
           </a>
           {call.duration_ms !== undefined && (
             <span class="muted">{duration(call.duration_ms)}</span>

@@ -30,6 +30,7 @@ const COLUMNS: readonly Column<SessionRow>[] = [
   {
     title: 'Members',
     width: '150px',
+    from: 'small',
     cell: ({ members, connected }) => `${members}, ${connected} connected`,
   },
   { title: 'Locks', width: '70px', align: 'end', cell: ({ locks }) => locks, from: 'small' },

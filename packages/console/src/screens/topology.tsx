@@ -50,12 +50,29 @@ export function TopologyScreen() {
                 ) : (
                   <Table topology={data} />
                 )}
+                <Idle topology={data} />
               </>
             )}
           </>
         )}
       </Loaded>
     </div>
+  );
+}
+
+function Idle({ topology: { nodes, edges } }: { topology: Topology }) {
+  const busy = new Set(edges.flatMap(({ from, to }) => [from, to]));
+  const idle = nodes.filter(({ id }) => !busy.has(id));
+  if (idle.length === 0) return null;
+  return (
+    <p class="chips muted">
+      Not called in this time:
+      {idle.map(({ id, name }) => (
+        <a key={id} href={toHref(['agents', name])}>
+          <Words text={name} />
+        </a>
+      ))}
+    </p>
   );
 }
 

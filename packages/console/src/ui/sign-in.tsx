@@ -69,11 +69,16 @@ export function SignInPage({ state }: { state: SessionState }) {
           />
         </ActionForm>
       </section>
-      {(ways.value?.oauth ?? []).map(({ issuer, name }) => (
-        <Button key={issuer} onClick={() => void leaving.run(() => leave(issuer))}>
-          Sign in with {name}
-        </Button>
-      ))}
+      {ways.value !== undefined && ways.value.oauth.length > 0 && (
+        <section>
+          <h2>With your account</h2>
+          {ways.value.oauth.map(({ issuer, name }) => (
+            <Button key={issuer} onClick={() => void leaving.run(() => leave(issuer))}>
+              Sign in with {name}
+            </Button>
+          ))}
+        </section>
+      )}
     </main>
   );
 }

@@ -106,8 +106,11 @@ function summaryOf(record: Stored): string {
       return `mandate for ${record.audience}, on behalf of ${record.principal}`;
     case 'denied':
       return `refused a ${record.credential}: ${record.reason}`;
-    case 'pin':
-      return `${record.decision} ${record.capabilities.length} tools of ${record.agent_id}, by ${record.by}`;
+    case 'pin': {
+      const { decision, capabilities, agent_id, by } = record;
+      const tools = capabilities.length === 1 ? 'a tool' : `${capabilities.length} tools`;
+      return `${decision} ${tools} of ${agent_id} (${by.replaceAll('_', ' ')})`;
+    }
     case 'policy':
       return `rules of the realm ${record.decision}, revision ${record.revision}, by ${record.by}`;
     case 'lost':

@@ -77,7 +77,6 @@ export function toCallDetail(call: JournalCall, { gateway }: ConsoleParts): Call
     ...toCallRow(call),
     depth: call.depth,
     chain: chainOf(call),
-    ...(tier !== undefined && { tier }),
     labels: Object.entries(labels).flatMap(([name, value]) =>
       value === undefined ? [] : [{ name, value }],
     ),
