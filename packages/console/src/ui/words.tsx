@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { oneLine, plainText } from './plain-text.ts';
+import { isPlainLine, oneLine, plainText } from './plain-text.ts';
 
 /** Words of an agent inside a sentence of ours: their direction stays theirs. */
 export function Words({ text, limit }: { text: string; limit?: number }) {
@@ -8,7 +8,7 @@ export function Words({ text, limit }: { text: string; limit?: number }) {
 
 /** A text that may be an agent's is shown as its words; everything else as it is. */
 export function asWords(value: ComponentChildren, limit?: number): ComponentChildren {
-  if (typeof value !== 'string' || value === '') return value;
+  if (typeof value !== 'string' || (value.length <= 100 && isPlainLine(value))) return value;
   return limit === undefined ? <Words text={value} /> : <Words text={value} limit={limit} />;
 }
 
