@@ -1,11 +1,11 @@
-// `npm run bench:console`: what the page costs beside an empty page of the same server, in the same
-// browser and the same run: script bytes, first paint, an event until it is seen, scrolling at 50,000
+// `npm run bench:console`: what the page costs beside an empty page of the same gateway, in the same
+// browser and the same run: script bytes, first paint, a call until it is seen, scrolling at 50,000
 // rows, and the memory of the tab.
 
 import { openProgram } from '@starloom/testkit';
-import { openFakeGateway } from '../../packages/console/test/support/fake-gateway.ts';
 import { buildConsole } from '../../scripts/build-console.ts';
 import { openBrowser } from '../../test/console/browser.ts';
+import { openWorld } from '../../test/console/world.ts';
 import {
   type CommandContext,
   type CommandOptions,
@@ -17,7 +17,7 @@ import { toMarkdownTable } from '../markdown-table.ts';
 import { readOrigin, toOriginLine } from '../origin.ts';
 import { median, round } from '../statistics.ts';
 import { writeDocs } from '../write-docs.ts';
-import { measureEvents, measureMemory, measurePaint, measureScroll } from './measure.ts';
+import { measureEvents, measureMemory, measurePaint, measureScroll, Pages } from './measure.ts';
 
 interface ConsoleBenchOptions extends CommandOptions {
   readonly writeDocs: boolean;
@@ -33,6 +33,9 @@ const USAGE = `npm run bench:console -- [options]
   --json           print the report as one line of JSON
   --help           print this
 `;
+
+/** Made while the tab shows all rows. */
+const LOAD_CALLS = 3_000;
 
 const FLAGS = {
   help: { type: 'boolean', default: false },
@@ -63,17 +66,19 @@ async function bench(options: ConsoleBenchOptions, { tell }: CommandContext): Pr
   const origin = readOrigin('preact', 'playwright-core');
   const chromium = await openProgram('chromium');
   const sizes = await buildConsole();
-  await using fake = await openFakeGateway({ calls: options.rows });
+  tell(`writing ${options.rows} calls into the journal`);
+  await using world = await openWorld({ calls: options.rows });
   const browser = await openBrowser(chromium.path);
   try {
+    const pages = await Pages.signIn(browser, world);
     tell('first paint: measuring');
-    const paint = await measurePaint(browser, fake, options.rounds);
+    const paint = await measurePaint(pages, options.rounds);
     tell('events: measuring');
-    const events = await measureEvents(browser, fake);
+    const events = await measureEvents(pages);
     tell(`${options.rows} rows: measuring`);
-    const scroll = await measureScroll(browser, fake, options.rows);
+    const scroll = await measureScroll(pages, options.rows);
     tell('memory: measuring');
-    const memory = await measureMemory(browser, fake, options.rows);
+    const memory = await measureMemory(pages, options.rows, LOAD_CALLS);
     const figures = {
       script_kib: {
         first: round(sizes.first.gzip / 1024, 1),
@@ -120,7 +125,7 @@ async function bench(options: ConsoleBenchOptions, { tell }: CommandContext): Pr
         ratios['console_over_empty.first_paint'],
       ],
       [
-        'event until it is seen',
+        'answer of a call until it is seen',
         `${figures.event_to_screen_ms.console} ms`,
         `${figures.event_to_screen_ms.empty} ms`,
         ratios['console_over_empty.event_to_screen'],
@@ -132,7 +137,7 @@ async function bench(options: ConsoleBenchOptions, { tell }: CommandContext): Pr
         ratios['console_over_empty.frame_p50'],
       ],
       [
-        `heap: opened, with ${options.rows} rows, under load`,
+        `heap: opened, with ${options.rows} rows, after ${LOAD_CALLS} more calls at ${memory.calls_per_second} a second`,
         `${memory.opened}, ${memory.with_rows}, ${memory.under_load} MB`,
         `${memory.empty} MB`,
         '',

@@ -1,31 +1,74 @@
-import type { FakeGateway } from '../../packages/console/test/support/fake-gateway.ts';
-import type { Browser, Page } from '../../test/console/browser.ts';
+import type { Browser, BrowserContext, Page } from '../../test/console/browser.ts';
+import { type ConsoleWorld, QUICK } from '../../test/console/world.ts';
 import { quantile, round } from '../statistics.ts';
 
 const MB = 1024 * 1024;
 const EVENTS = 60;
 const FRAMES = 240;
-const LOAD_MS = 8000;
+const CALLERS = 16;
 /** A file of the same server that runs nothing. */
 const EMPTY = '/console/licences.txt';
 
-async function open(browser: Browser, fake: FakeGateway, path: string): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-  await context.addInitScript(() => sessionStorage.setItem('starloom.csrf', 'fake'));
-  const page = await context.newPage();
-  await page.goto(`${fake.url}${path}`);
-  return page;
+interface Session {
+  readonly csrf: string;
+  readonly cookie: string;
+}
+
+/** Opens pages of one session, each with a cache of its own. */
+export class Pages {
+  readonly #browser: Browser;
+  readonly #world: ConsoleWorld;
+  readonly #session: Session;
+
+  private constructor(browser: Browser, world: ConsoleWorld, session: Session) {
+    this.#browser = browser;
+    this.#world = world;
+    this.#session = session;
+  }
+
+  static async signIn(browser: Browser, world: ConsoleWorld): Promise<Pages> {
+    const response = await fetch(`${world.origin}/console/api/session`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    const { csrf } = (await response.json()) as { csrf: string };
+    const [cookie = ''] = (response.headers.get('set-cookie') ?? '').split(';');
+    return new Pages(browser, world, { csrf, cookie });
+  }
+
+  async open(path: string): Promise<Page> {
+    const context: BrowserContext = await this.#browser.newContext({
+      viewport: { width: 1280, height: 800 },
+    });
+    const { csrf, cookie } = this.#session;
+    const [name = '', value = ''] = cookie.split('=', 2);
+    await context.addCookies([{ name, value, url: this.#world.origin }]);
+    await context.addInitScript((token) => sessionStorage.setItem('starloom.csrf', token), csrf);
+    const page = await context.newPage();
+    await page.goto(`${this.#world.origin}${path}`);
+    return page;
+  }
+
+  /** A call of an agent that answers at once; its trace, and when it was answered. */
+  async call(): Promise<{ readonly trace: string; readonly at: number }> {
+    const asked = { agent_id: QUICK, capability: 'ping', task: 'x' };
+    const answer = (await this.#world.call('fabric.call', asked)) as {
+      readonly result: { readonly structuredContent: { readonly trace: { trace_id: string } } };
+    };
+    return { trace: answer.result.structuredContent.trace.trace_id, at: Date.now() };
+  }
 }
 
 /** Each page is opened with an empty cache, in turn. */
-export async function measurePaint(browser: Browser, fake: FakeGateway, rounds: number) {
+export async function measurePaint(pages: Pages, rounds: number) {
   const found = { console: [] as number[], empty: [] as number[] };
   for (let index = 0; index < rounds; index += 1) {
     for (const [name, path] of [
       ['console', '/console/'],
       ['empty', EMPTY],
     ] as const) {
-      const page = await open(browser, fake, path);
+      const page = await pages.open(path);
       found[name].push(await page.evaluate(firstPaint));
       await page.context().close();
     }
@@ -41,50 +84,53 @@ async function firstPaint(): Promise<number> {
   }
 }
 
-/** From the moment the server writes a line until the page shows it, or an empty page has read it. */
-export async function measureEvents(browser: Browser, fake: FakeGateway) {
-  const shown = await open(browser, fake, '/console/#/calls');
+/** From the answer of a call until the page shows it, or an empty page has read its line. */
+export async function measureEvents(pages: Pages) {
+  const shown = await pages.open('/console/#/calls');
+  await shown.locator('.live.live').waitFor();
   await shown.getByRole('table').waitFor();
   await shown.evaluate(() => {
     const seen = new Map<string, number>();
     Object.assign(globalThis, { seen });
     new MutationObserver(() => {
-      for (const cell of document.querySelectorAll('td:nth-child(3)')) {
-        const text = cell.textContent ?? '';
-        if (text.startsWith('bench-') && !seen.has(text)) seen.set(text, Date.now());
+      for (const link of document.querySelectorAll('td a')) {
+        const trace = /calls\/([^?]+)/.exec(link.getAttribute('href') ?? '')?.[1] ?? '';
+        if (!seen.has(trace)) seen.set(trace, Date.now());
       }
-    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+    }).observe(document.body, { subtree: true, childList: true, attributes: true });
   });
-  const empty = await open(browser, fake, EMPTY);
+  const empty = await pages.open(EMPTY);
   await empty.evaluate(async () => {
     const seen = new Map<string, number>();
     Object.assign(globalThis, { seen });
-    const response = await fetch('/console/api/events');
+    const headers = { 'X-Starloom-Csrf': sessionStorage.getItem('starloom.csrf') ?? '' };
+    const response = await fetch('/console/api/events', { headers });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     const read = async () => {
       for (;;) {
         const { done, value = '' } = (await reader?.read()) ?? { done: true };
         if (done) return;
-        for (const [name] of value.matchAll(/bench-\d+/g))
-          if (!seen.has(name)) seen.set(name, Date.now());
+        for (const [, trace = ''] of value.matchAll(/"trace_id":"([^"]+)"/g))
+          if (!seen.has(trace)) seen.set(trace, Date.now());
       }
     };
     void read();
   });
-  const sent = new Map<string, number>();
+  const answered = new Map<string, number>();
   for (let index = 0; index < EVENTS; index += 1) {
-    const capability = `bench-${index}`;
-    sent.set(capability, Date.now());
-    fake.addCall({ capability });
+    const { trace, at } = await pages.call();
+    answered.set(trace, at);
     await new Promise((resolve) => setTimeout(resolve, 130));
   }
   const delays = async (page: Page) => {
     const seen = await page.evaluate(() => [
       ...(globalThis as unknown as { seen: Map<string, number> }).seen,
     ]);
-    if (seen.length < EVENTS * 0.9)
-      throw new Error(`only ${seen.length} of ${EVENTS} events were seen`);
-    return seen.map(([name, at]) => Math.max(0, at - (sent.get(name) ?? at)));
+    const own = seen.filter(([trace]) => answered.has(trace));
+    if (own.length < EVENTS * 0.9) {
+      throw new Error(`only ${own.length} of ${EVENTS} calls were seen`);
+    }
+    return own.map(([trace, at]) => Math.max(0, at - (answered.get(trace) ?? at)));
   };
   const found = { console: await delays(shown), empty: await delays(empty) };
   await shown.context().close();
@@ -106,12 +152,12 @@ async function loadAll(page: Page, rows: number): Promise<void> {
 }
 
 /** Frames while a list is scrolled far at every frame, beside an element without content. */
-export async function measureScroll(browser: Browser, fake: FakeGateway, rows: number) {
-  const page = await open(browser, fake, '/console/#/calls');
+export async function measureScroll(pages: Pages, rows: number) {
+  const page = await pages.open('/console/#/calls');
   await loadAll(page, rows);
   const long = await page.evaluate(framesOf, { selector: '.table-box', frames: FRAMES });
   await page.context().close();
-  const empty = await open(browser, fake, EMPTY);
+  const empty = await pages.open(EMPTY);
   await empty.evaluate(() => {
     const box = document.createElement('div');
     box.className = 'table-box';
@@ -151,25 +197,38 @@ async function framesOf({
   return lengths;
 }
 
-/** Of the tab's heap after a collection: opened, with all rows, and after 200 calls a second. */
-export async function measureMemory(browser: Browser, fake: FakeGateway, rows: number) {
-  const empty = await open(browser, fake, EMPTY);
+/** Of the tab's heap after a collection: opened, with all rows, and after many more calls. */
+export async function measureMemory(pages: Pages, rows: number, calls: number) {
+  const empty = await pages.open(EMPTY);
   const emptyMb = await heapOf(empty);
   await empty.context().close();
-  const page = await open(browser, fake, '/console/#/overview');
+  const page = await pages.open('/console/#/overview');
   await page.getByRole('heading', { level: 1 }).waitFor();
   const opened = await heapOf(page);
-  await page.goto(`${fake.url}/console/#/calls`);
+  await page.evaluate(() => {
+    location.hash = '#/calls';
+  });
   await loadAll(page, rows);
   const withRows = await heapOf(page);
-  const load = setInterval(() => {
-    for (let index = 0; index < 10; index += 1) fake.addCall();
-  }, 50);
-  await new Promise((resolve) => setTimeout(resolve, LOAD_MS));
-  clearInterval(load);
+  let left = calls;
+  const began = Date.now();
+  const caller = async () => {
+    while (left > 0) {
+      left -= 1;
+      await pages.call();
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+  const perSecond = round((calls / (Date.now() - began)) * 1000, 0);
   const underLoad = await heapOf(page);
   await page.context().close();
-  return { empty: emptyMb, opened, with_rows: withRows, under_load: underLoad };
+  return {
+    empty: emptyMb,
+    opened,
+    with_rows: withRows,
+    under_load: underLoad,
+    calls_per_second: perSecond,
+  };
 }
 
 async function heapOf(page: Page): Promise<number> {

@@ -27,13 +27,15 @@ export interface OpenPageOptions {
   readonly colorScheme?: 'light' | 'dark';
   readonly width?: number;
   readonly height?: number;
+  /** Another origin that the page may lead to. */
+  readonly issuer?: string;
 }
 
 /** A page with a storage of its own. What must never happen in it is written into `trouble`. */
 export async function openPage(
   browser: Browser,
   origin: string,
-  { colorScheme = 'light', width = 1280, height = 800 }: OpenPageOptions = {},
+  { colorScheme = 'light', width = 1280, height = 800, issuer = origin }: OpenPageOptions = {},
 ) {
   const context = await browser.newContext({ colorScheme, viewport: { width, height } });
   context.setDefaultTimeout(WAIT_MS);
@@ -52,7 +54,8 @@ export async function openPage(
     void dialog.dismiss();
   });
   page.on('request', (request) => {
-    if (!request.url().startsWith(`${origin}/`)) trouble.push(`foreign: ${request.url()}`);
+    const isKnown = [origin, issuer].includes(new URL(request.url()).origin);
+    if (!isKnown) trouble.push(`foreign: ${request.url()}`);
   });
   return { page, context, trouble };
 }
@@ -76,8 +79,11 @@ export interface Hand {
   /** Opens a link, presses a button, ticks a box. */
   use(target: Locator): Promise<void>;
   type(target: Locator, text: string): Promise<void>;
+  paste(target: Locator, text: string): Promise<void>;
   choose(target: Locator, label: string): Promise<void>;
   goTo(page: Page, screen: string): Promise<void>;
+  /** Of a list of tabs: the keyboard reaches the current one, and moves on with the arrows. */
+  openTab(page: Page, name: string): Promise<void>;
   /** Of a long table: the keyboard moves there with `j`. */
   openRow(link: Locator): Promise<void>;
 }
@@ -90,9 +96,11 @@ export const mouse: Hand = {
     await target.fill('');
     await target.pressSequentially(text);
   },
+  paste: (target, text) => target.fill(text),
   async choose(target, label) {
     await target.selectOption({ label });
   },
+  openTab: (page, name) => page.getByRole('tab', { name }).click(),
   async goTo(page, screen) {
     const name = page.getByRole('navigation').getByRole('link', { name: screen });
     await name.click();
@@ -124,6 +132,20 @@ export const keyboard: Hand = {
     await reach(target);
     await target.page().keyboard.press('ControlOrMeta+a');
     await target.page().keyboard.type(text);
+  },
+  async paste(target, text) {
+    await reach(target);
+    await target.page().keyboard.press('ControlOrMeta+a');
+    await target.page().keyboard.insertText(text);
+  },
+  async openTab(page, name) {
+    const wanted = page.getByRole('tab', { name });
+    await reach(page.getByRole('tab', { selected: true }));
+    for (let count = 0; count < MAX_TABS; count += 1) {
+      if ((await wanted.getAttribute('aria-selected')) === 'true') return;
+      await page.keyboard.press('ArrowRight');
+    }
+    throw new Error(`${wanted} cannot be reached`);
   },
   async choose(target, label) {
     await reach(target);

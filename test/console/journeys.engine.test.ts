@@ -37,7 +37,7 @@ describeWithEngine('chromium', (engine) => {
     expect(trouble).toEqual([]);
   });
   const open = async (): Promise<Page> => {
-    const one = await openPage(browser, world.origin);
+    const one = await openPage(browser, world.origin, { issuer: world.issuer });
     opened.push(one);
     return one.page;
   };
@@ -90,6 +90,29 @@ describeWithEngine('chromium', (engine) => {
       const other = await open();
       await other.goto(link);
       await other.getByRole('alert').getByText('AUTH_DENIED').waitFor();
+      // The page is open already: this changes the fragment alone.
+      await other.goto(await world.link());
+      await other.getByRole('heading', { name: 'Overview' }).waitFor();
+      expect(other.url()).not.toContain('code=');
+    });
+
+    it('signs a person in at an issuer, whose token stays with the gateway', async () => {
+      const page = await open();
+      await page.goto(`${world.origin}/console/`);
+      await hand.use(button(page, `Sign in with ${new URL(world.issuer).host}`));
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      await isLive(page);
+      expect(page.url()).toBe(`${world.origin}/console/#/`);
+      await page.getByText(`${world.issuer}|ada`).waitFor();
+      const kept = await page.evaluate(() => JSON.stringify([sessionStorage, localStorage]));
+      expect(kept).not.toMatch(/eyJ|proof/);
+      await hand.goTo(page, 'Agents');
+      await page.getByRole('link', { name: 'echo' }).waitFor();
+      expect(await page.getByText('hostile').count()).toBe(0);
+      await page.reload();
+      await isLive(page);
+      await hand.use(button(page, 'Sign out'));
+      await page.getByRole('heading', { name: 'Sign in to Starloom' }).waitFor();
     });
 
     it('shows that another agent answered, and why', async () => {
@@ -169,6 +192,77 @@ describeWithEngine('chromium', (engine) => {
       await hand.use(button(page, 'Remove'));
       await hand.use(page.getByRole('dialog').getByRole('button', { name: 'Remove' }));
       await page.getByText(`${name} was removed.`).waitFor();
+    });
+
+    it('drains one instance of an agent, and then the other', async () => {
+      const name = `twins-${hand.name}`;
+      await world.registerTwins(name);
+      await hand.goTo(page, 'Agents');
+      await hand.openRow(page.getByRole('link', { name }));
+      await page.getByRole('heading', { name: '2 instances' }).waitFor();
+      await hand.use(button(page, 'Drain south'));
+      await hand.use(page.getByRole('dialog').getByRole('button', { name: 'Drain' }));
+      const rowOf = (node: string) => page.getByRole('row').filter({ hasText: node });
+      await rowOf('south').getByText('draining').waitFor();
+      await rowOf('north').getByText('active').waitFor();
+      const answer = await world.call('fabric.call', { agent_id: name, capability: 'ping' });
+      expect(JSON.stringify(answer)).toContain('pong');
+      await hand.use(button(page, 'Drain'));
+      await hand.use(page.getByRole('dialog').getByRole('button', { name: 'Drain' }));
+      await page.getByText(`${name} gets no new calls.`).waitFor();
+      await rowOf('north').getByText('draining').waitFor();
+      expect(await button(page, /^Drain/).count()).toBe(0);
+    });
+
+    it('reads a passport with its chain, and revokes its grant', async () => {
+      const delegate = `desk-${hand.name}`;
+      const passport = await world.command(
+        ...['passport', 'create', 'ada', '--delegate', delegate, '--scope', 'agent:echo'],
+      );
+      await hand.goTo(page, 'People and keys');
+      await hand.openTab(page, 'Read a token');
+      await hand.paste(page.getByLabel('Token'), passport);
+      await hand.use(button(page, 'Read'));
+      await page
+        .getByRole('status')
+        .getByText(/valid passport/)
+        .waitFor();
+      const chain = page.getByRole('list', { name: 'Who acts for whom' }).getByRole('listitem');
+      expect(await chain.allInnerTexts()).toEqual(['ada principal, org', `${delegate} delegate`]);
+      await hand.use(button(page, 'Revoke its grant'));
+      await hand.use(page.getByRole('dialog').getByRole('button', { name: 'Revoke' }));
+      await page
+        .getByRole('status')
+        .getByText(/refused passport/)
+        .waitFor();
+
+      await hand.openTab(page, 'Revoked');
+      await page.getByRole('cell', { name: 'grant' }).first().waitFor();
+      await hand.choose(page.getByLabel('Revoke a'), 'delegate');
+      await hand.type(page.getByLabel('Name'), delegate);
+      await hand.use(button(page, 'Revoke'));
+      await hand.use(page.getByRole('dialog').getByRole('button', { name: 'Revoke' }));
+      await page.getByRole('cell', { name: delegate }).waitFor();
+      await hand.openTab(page, 'Read a token');
+      await hand.paste(page.getByLabel('Token'), 'not a token');
+      await hand.use(button(page, 'Read'));
+      await page.getByText('This is no passport and no mandate of a gateway.').waitFor();
+    });
+
+    it('simulates calls of a key without making them', async () => {
+      await hand.goTo(page, 'People and keys');
+      await hand.openTab(page, 'Simulate a call');
+      await hand.choose(page.getByLabel('Key'), 'narrow');
+      await hand.choose(page.getByLabel('Agent'), 'echo');
+      await hand.type(page.getByLabel('Capability'), 'say');
+      await hand.use(button(page, 'Simulate'));
+      await page.getByText('the caller sees the tool').waitFor();
+      await page.locator('.badge').getByText('allow').waitFor();
+      await hand.choose(page.getByLabel('Agent'), 'files');
+      await hand.type(page.getByLabel('Capability'), 'read');
+      await hand.use(button(page, 'Simulate'));
+      await page.getByText('the caller does not see the tool').waitFor();
+      await page.locator('.badge').getByText('deny').waitFor();
     });
 
     it('ends the open page of a key that is revoked', async () => {

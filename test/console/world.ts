@@ -1,12 +1,25 @@
-// A gateway with an agent for each journey, and with a key that may do everything and one that may
-// call `echo` alone.
+// A gateway with an agent for each journey, a key that may do everything, one that may call `echo`
+// alone, and an OpenID provider at which people sign in.
 
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { ManifestInput } from '@starloom/core';
 import { freePort, type TemporaryFolder } from '@starloom/testkit';
-import { type RunningGateway, startGatewayIn, writeWorld } from '../support/start-gateway.ts';
+import { DESK, startOpenIdProvider } from '../support/openid-provider.ts';
+import {
+  LAUNCHER,
+  type RunningGateway,
+  startGatewayIn,
+  worldEnvironment,
+  writeWorld,
+} from '../support/start-gateway.ts';
+import { fillJournal } from './fill-journal.ts';
 
 export const fixture = (name: string) =>
   fileURLToPath(new URL(`../../packages/starloom/test/fixtures/${name}`, import.meta.url));
@@ -73,12 +86,43 @@ function agents(): ManifestInput[] {
   ];
 }
 
+/** Answers at once, so that many calls can be made. Its capabilities are named by its callers. */
+export const QUICK = 'quick';
+const QUICK_CAPABILITIES = ['ping', 'after-the-storm', 'back-again'];
+
+async function startQuickAgent() {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"answer":"pong"}');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const manifest: ManifestInput = {
+    agent_id: QUICK,
+    endpoint: {
+      transport: 'http',
+      protocol: 'http',
+      uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    },
+    capabilities: QUICK_CAPABILITIES.map((name) => ({ name })),
+    trust_tier: 'local',
+  };
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { manifest, stop };
+}
+
 export const NARROW_KEY = 'narrow-key-of-the-tests-0123456789';
 
 export interface ConsoleWorld extends AsyncDisposable {
   readonly origin: string;
   readonly folder: string;
   readonly key: string;
+  /** Where people sign in. */
+  readonly issuer: string;
   /** A link with a one-time code, as `starloom console` prints it. */
   link(): Promise<string>;
   stop(): Promise<void>;
@@ -86,11 +130,27 @@ export interface ConsoleWorld extends AsyncDisposable {
   start(): Promise<void>;
   /** A request of the API of MCP with the key that may do everything. */
   call(name: string, args: object): Promise<unknown>;
+  /** What `starloom` prints in the folder of the gateway. */
+  command(...args: string[]): Promise<string>;
+  /** Two instances of `QUICK` under another name, as agents register themselves. */
+  registerTwins(agent_id: string): Promise<void>;
 }
 
-/** With `samples` the agents of `npm start`, for pictures. */
-export async function openWorld({ samples = false } = {}): Promise<ConsoleWorld> {
+export interface OpenWorldOptions {
+  /** The agents of `npm start`, for pictures. */
+  readonly samples?: boolean;
+  /** How many calls the journal has already; `QUICK` makes more. */
+  readonly calls?: number;
+}
+
+export async function openWorld({
+  samples = false,
+  calls = 0,
+}: OpenWorldOptions = {}): Promise<ConsoleWorld> {
   const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const quick = await startQuickAgent();
+  const openid = await startOpenIdProvider('agents', `${origin}/console/`);
   const config = {
     auth: {
       psk: [
@@ -102,10 +162,18 @@ export async function openWorld({ samples = false } = {}): Promise<ConsoleWorld>
           scopes: ['agent:echo'],
         },
       ],
+      oauth: {
+        resource: origin,
+        issuers: [{ issuer: openid.issuer, scopes: { agents: ['agent:echo'] } }],
+      },
     },
-    console: { commands: true },
+    console: { commands: true, ...DESK },
+    // More than are there, so that new calls push none of them out.
+    ...(calls > 0 && { journal: { kind: 'sqlite', calls: calls * 2 } }),
   };
-  const folder: TemporaryFolder = await writeWorld({ agents: samples ? [] : agents(), config });
+  const listed = samples ? [] : calls > 0 ? [quick.manifest] : agents();
+  const folder: TemporaryFolder = await writeWorld({ agents: listed, config });
+  if (calls > 0) await fillJournal(join(folder.path, 'state'), calls);
   await writeFile(
     join(folder.path, 'echo.cjs'),
     ECHO.replace(JSON.stringify('HOSTILE'), JSON.stringify(HOSTILE)),
@@ -113,9 +181,9 @@ export async function openWorld({ samples = false } = {}): Promise<ConsoleWorld>
   const kept = { path: folder.path, [Symbol.asyncDispose]: async () => {} };
   const open = () => startGatewayIn(kept, { NARROW_KEY }, port, samples ? ['--samples'] : []);
   let gateway: RunningGateway = await open();
-  const origin = `http://127.0.0.1:${port}`;
-  return {
+  const world: ConsoleWorld = {
     origin,
+    issuer: openid.issuer,
     folder: folder.path,
     key: gateway.key,
     async link() {
@@ -161,9 +229,23 @@ export async function openWorld({ samples = false } = {}): Promise<ConsoleWorld>
       });
       return await response.json();
     },
+    async command(...args) {
+      const options = { cwd: folder.path, env: worldEnvironment(folder.path) };
+      const run = promisify(execFile);
+      return (await run(process.execPath, [LAUNCHER, ...args], options)).stdout.trim();
+    },
+    async registerTwins(agent_id) {
+      for (const node_id of ['north', 'south']) {
+        const manifest = { ...quick.manifest, agent_id, node_id };
+        await world.call('fabric.agent.register', { manifest, lease_ms: 600_000 });
+      }
+    },
     async [Symbol.asyncDispose]() {
       await gateway.stop();
+      quick.stop();
+      await openid[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     },
   };
+  return world;
 }

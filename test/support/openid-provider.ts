@@ -23,15 +23,19 @@ export interface OpenIdProvider extends AsyncDisposable {
   agree(link: URL): Promise<URLSearchParams>;
 }
 
-/** `scopes`: those of every resource. */
-export async function startOpenIdProvider(scopes: string): Promise<OpenIdProvider> {
+/** `scopes`: those of every resource. `redirect`: where `DESK` gets its answer. */
+export async function startOpenIdProvider(
+  scopes: string,
+  redirect = REDIRECT,
+): Promise<OpenIdProvider> {
   let serve: (request: IncomingMessage, response: ServerResponse) => void = () => {};
   const server = createServer((request, response) => serve(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const signer = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const provider = createProvider(issuer, scopes, signer.publicKey.export({ format: 'jwk' }));
+  const signerKey = signer.publicKey.export({ format: 'jwk' });
+  const provider = createProvider({ issuer, scopes, redirect, signerKey });
   const callback = provider.callback();
   serve = (request, response) => {
     if (!request.url?.startsWith('/login/')) return void callback(request, response);
@@ -41,7 +45,7 @@ export async function startOpenIdProvider(scopes: string): Promise<OpenIdProvide
   return {
     issuer,
     signerKey: String(signer.privateKey.export({ format: 'pem', type: 'pkcs8' })),
-    agree: (link) => followUntil(link, REDIRECT),
+    agree: (link) => followUntil(link, redirect),
     [Symbol.asyncDispose]: async () => {
       server.close();
       server.closeAllConnections();
@@ -49,7 +53,14 @@ export async function startOpenIdProvider(scopes: string): Promise<OpenIdProvide
   };
 }
 
-function createProvider(issuer: string, scopes: string, signerKey: JsonWebKey): Provider {
+interface ProviderOptions {
+  readonly issuer: string;
+  readonly scopes: string;
+  readonly redirect: string;
+  readonly signerKey: JsonWebKey;
+}
+
+function createProvider({ issuer, scopes, redirect, signerKey }: ProviderOptions): Provider {
   const provider = new Provider(issuer, {
     clients: [
       { ...ROBOT, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
@@ -67,7 +78,7 @@ function createProvider(issuer: string, scopes: string, signerKey: JsonWebKey): 
         application_type: 'native',
         token_endpoint_auth_method: 'none',
         grant_types: ['authorization_code', 'refresh_token'],
-        redirect_uris: [REDIRECT],
+        redirect_uris: [redirect],
         response_types: ['code'],
       },
     ],

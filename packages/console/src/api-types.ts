@@ -66,47 +66,21 @@ export type Answer<T> = Success<T> | NotRunning | Failure;
 /** One page of a list, newest first. No `next_cursor`: that was the last one. */
 export interface Page {
   readonly next_cursor?: string;
-  /** When the answer was made. */
-  readonly as_of: Time;
 }
 
 // Session
-// POST   /console/api/session   SessionRequest → SessionAnswer, or SignInLink, or OauthRedirect
+// POST   /console/api/session   {code} of a link, {oauth: {issuer}} → OauthRedirect, {oauth: {state, code, proof, iss?}},
+//                               {link: true} → a code for another browser, or {} with `Authorization: Bearer …`
+//                               → SessionStarted
 // GET    /console/api/session   → Answer<WhoAmI>   (cookie and token, as for every other path)
 // DELETE /console/api/session   → Answer<{}>
 // `X-Starloom-Csrf: <csrf>` goes with every request but POST of the session, which is the only one that
 // works without a cookie. 401: sign in (again). 403: the token is wrong, as of a tab that is older than the
 // cookie: sign in again, too.
 
-/** One of these; with `{}` and without a credential the answer is 401 with `details.sign_in: SignIn`. */
-export type SessionRequest =
-  /** From the fragment `#code=…`; good once, for ten minutes. */
-  | { readonly code: string }
-  /** With `Authorization: Bearer …`. */
-  | Readonly<Record<string, never>>
-  /** With `Authorization: Bearer …`: answers with `SignInLink`, for another browser. */
-  | { readonly link: true }
-  /** Begins to sign in at an issuer: answers with `OauthRedirect`. */
-  | { readonly oauth: { readonly issuer: string } }
-  /** The issuer came back to `/console/` with `?state=…&code=…`. */
-  | {
-      readonly oauth: {
-        readonly state: string;
-        readonly code: string;
-        readonly proof: string;
-        /** Where the issuer says so: `iss` of the query. */
-        readonly iss?: string;
-      };
-    };
-
+/** Of the answer 401 to a session without a credential: `details.sign_in`. */
 export interface SignIn {
   readonly oauth: readonly { readonly issuer: string; readonly name: string }[];
-}
-
-export interface SignInLink {
-  readonly ok: true;
-  readonly code: string;
-  readonly expires_at: Time;
 }
 
 export interface OauthRedirect {
@@ -126,7 +100,6 @@ export interface SessionStarted {
   /** The session ends then, or earlier with its credential. */
   readonly expires_at: Time;
 }
-export type SessionAnswer = SessionStarted | Failure;
 
 /** What this person may see and do; `own` means: of its own calls, jobs and sessions alone. */
 export interface Rights {
@@ -197,7 +170,6 @@ export interface SeriesPoint extends CallFigures {
 
 export interface Overview {
   readonly window: Window;
-  readonly as_of: Time;
   /** `own`: only calls of this person are counted. */
   readonly scope: 'all' | 'own';
   /** Absent while there is no journal; `journal` says why then. */
@@ -276,7 +248,6 @@ export interface CallRow {
   readonly call_id: string;
   readonly trace_id: string;
   readonly span_id: string;
-  readonly parent_span_id?: string;
   readonly at: Time;
   /** Absent while it runs. */
   readonly duration_ms?: number;
@@ -292,7 +263,6 @@ export interface CallRow {
   readonly fallback: boolean;
   readonly attempts: number;
   readonly error_code?: string;
-  readonly error_reason?: string;
   readonly job_id?: string;
   readonly session_id?: string;
   readonly request_bytes?: number;
@@ -302,16 +272,11 @@ export interface CallRow {
 export interface CallPage extends Page {
   readonly scope: 'all' | 'own';
   readonly calls: readonly CallRow[];
-  /** How many match, where that is known cheaply. */
-  readonly total?: number;
 }
 
 /** One trace: every call of it, across hops, the first one first. */
 export interface CallTrace {
   readonly trace_id: string;
-  readonly as_of: Time;
-  /** Some call of it still runs: the stream sends `call` lines of it. */
-  readonly is_running: boolean;
   readonly calls: readonly CallDetail[];
   /** For the waterfall, in order of `start_ms`; nested by `parent`. */
   readonly spans: readonly Span[];
@@ -322,9 +287,6 @@ export interface CallDetail extends CallRow {
   readonly depth: number;
   /** Who acts for whom: the principal first, then each agent in between. */
   readonly chain: readonly ChainLink[];
-  readonly tier?: string;
-  /** Least trusted tier along the chain. */
-  readonly origin_tier?: string;
   readonly labels: readonly TrustLabel[];
   /** The rule of the policy that decided. */
   readonly policy?: { readonly rule: string; readonly effect: string };
@@ -359,7 +321,7 @@ export interface Attempt {
   readonly agent_id: string;
   readonly node_id?: string;
   readonly kind?: string;
-  readonly status: 'ok' | 'error' | 'skipped' | 'running';
+  readonly status: 'ok' | 'error' | 'running';
   readonly start_ms: number;
   readonly duration_ms?: number;
   readonly error_code?: string;
@@ -378,21 +340,21 @@ export interface Span {
   readonly parent?: string;
   readonly call_id: string;
   /** `call` is a bar of its own, the rest are steps within it. */
-  readonly kind: 'call' | 'admit' | 'policy' | 'route' | 'wait' | 'attempt' | 'upstream' | 'events';
+  readonly kind: 'call' | 'admit' | 'route' | 'wait' | 'attempt';
   readonly name: string;
   readonly agent_id?: string;
   /** From the start of the trace. */
   readonly start_ms: number;
   readonly duration_ms?: number;
-  readonly status: 'ok' | 'error' | 'running' | 'skipped';
+  readonly status: 'ok' | 'error' | 'running';
   readonly message?: string;
 }
 
 // Agents
 // GET    /console/api/agents                       → Answer<AgentList>
 // GET    /console/api/agents/<agent_id>            → Answer<AgentDetail>
-// POST   /console/api/agents/<agent_id>/approve    ApproveRequest → Answer<AgentDetail>
-// POST   /console/api/agents/<agent_id>/drain      InstanceRequest → Answer<AgentDetail>
+// POST   /console/api/agents/<agent_id>/approve    {tools: [{name, fingerprint}]} → Answer<AgentDetail>; one that changed since is refused
+// POST   /console/api/agents/<agent_id>/drain      {node_id?} → Answer<AgentDetail>
 // POST   /console/api/agents/<agent_id>/check      {} → Answer<AgentDetail>   (asks the agent again, now)
 // DELETE /console/api/agents/<agent_id>[?node_id=] → Answer<{}>
 // POST   /console/api/agents/test                  AddRequest → Answer<AgentTest>   (saves nothing)
@@ -431,7 +393,6 @@ export interface AgentRow {
 
 export interface AgentList {
   readonly agents: readonly AgentRow[];
-  readonly as_of: Time;
 }
 
 export interface AgentDetail extends AgentRow {
@@ -442,8 +403,6 @@ export interface AgentDetail extends AgentRow {
     readonly command?: string;
   };
   readonly fallbacks: readonly string[];
-  readonly modalities?: readonly string[];
-  readonly instructions?: string;
   /** Declared by the manifest, but not offered by the agent. */
   readonly missing: readonly string[];
   readonly instance_list: readonly InstanceView[];
@@ -466,8 +425,6 @@ export interface InstanceView {
   readonly epoch?: number;
   readonly health: HealthView;
   readonly breaker?: BreakerState;
-  readonly region?: string;
-  readonly weight?: number;
   readonly version?: string;
   readonly hold?: { readonly reason: string; readonly message: string; readonly fix: string };
 }
@@ -515,16 +472,6 @@ export interface PinChange {
   readonly after?: Json;
 }
 
-export interface ApproveRequest {
-  /** As they were shown: one that changed since is refused with the reason `changed_again`. */
-  readonly tools: readonly { readonly name: string; readonly fingerprint: string }[];
-}
-
-export interface InstanceRequest {
-  /** Without it, all instances. */
-  readonly node_id?: string;
-}
-
 /** Either a server that is reached by HTTP, or a command of the gateway's machine (`rights.commands`). */
 export interface AddRequest {
   readonly agent_id: string;
@@ -553,7 +500,6 @@ export interface AgentTest {
 
 // Try
 // POST /console/api/try   TryRequest → NDJSON lines of TryLine, as they happen; abort the fetch to cancel.
-// POST /console/api/try/preview   {agent_id?, capability} → Answer<RoutePreview>
 
 /** The arguments of `fabric.call`. */
 export interface TryRequest {
@@ -561,7 +507,6 @@ export interface TryRequest {
   readonly capability: string;
   readonly task?: string;
   readonly arguments?: Readonly<Record<string, unknown>>;
-  readonly timeout_ms?: number;
   /** Of a call that asked: goes on with it. */
   readonly conversation_id?: string;
   readonly inputs?: readonly GivenInput[];
@@ -648,33 +593,13 @@ export interface Question {
   readonly expires_at?: Time;
 }
 
-export interface RoutePreview {
-  readonly capability: string;
-  readonly primary: RouteCandidate | null;
-  readonly fallbacks: readonly RouteCandidate[];
-  readonly skipped: readonly { readonly agent_id: string; readonly reason: string }[];
-}
-
-export interface RouteCandidate {
-  readonly agent_id: string;
-  readonly node_id: string;
-  readonly kind: string;
-  readonly trust_tier: string;
-  readonly health: HealthStatus;
-  readonly breaker: BreakerState;
-  readonly reason: string;
-}
-
-// Inbox, approvals
-// GET  /console/api/inbox                    → Answer<Inbox>
-// GET  /console/api/approvals                → Answer<ApprovalList>
-// POST /console/api/approvals/<id>           DecideRequest → Answer<{approval: ApprovalView}>
+// Inbox
+// GET  /console/api/inbox        → Answer<Inbox>
+// GET  /console/api/approvals    → NotRunning: no rule asks a person in this version
 // A question of a job is answered with POST /console/api/jobs/<id>/input.
 
 export interface Inbox {
-  readonly as_of: Time;
   readonly questions: readonly InboxQuestion[];
-  readonly approvals: readonly ApprovalView[];
   /** Tools that changed and wait for an operator; empty without `rights.agents`. */
   readonly held: readonly { readonly agent_id: string; readonly tools: readonly string[] }[];
   /** Why one of the lists is empty for good. */
@@ -688,29 +613,6 @@ export interface InboxQuestion {
   readonly asked_at: Time;
   readonly expires_at?: Time;
   readonly inputs: readonly Question[];
-}
-
-export interface ApprovalView {
-  readonly id: string;
-  readonly state: 'waiting' | 'approved' | 'denied' | 'expired' | 'used';
-  readonly rule: string;
-  readonly principal: string;
-  readonly agent_id: string;
-  readonly capability: string;
-  readonly arguments?: Json;
-  readonly asked_at: Time;
-  readonly expires_at: Time;
-  readonly decided_by?: readonly string[];
-  readonly may_decide: boolean;
-}
-
-export interface ApprovalList extends Page {
-  readonly approvals: readonly ApprovalView[];
-}
-
-export interface DecideRequest {
-  readonly decision: 'approve' | 'deny';
-  readonly note?: string;
 }
 
 // Jobs
@@ -737,7 +639,6 @@ export interface JobView {
   readonly deadline_at?: Time;
   readonly attempt: number;
   readonly attempts_allowed: number;
-  readonly priority: number;
   readonly progress?: { readonly percent?: number; readonly message?: string };
   readonly inputs?: readonly Question[];
   readonly error?: ApiError;
@@ -786,7 +687,6 @@ export interface SessionRow {
 export interface SessionList {
   readonly scope: 'all' | 'own';
   readonly sessions: readonly SessionRow[];
-  readonly as_of: Time;
 }
 
 export interface SessionDetail extends SessionRow {
@@ -796,8 +696,6 @@ export interface SessionDetail extends SessionRow {
   readonly lock_list: readonly LockView[];
   /** The shared JSON object. */
   readonly context: JsonObject;
-  /** Version of each key of it. */
-  readonly versions: Readonly<Record<string, number>>;
 }
 
 export interface MemberView {
@@ -806,7 +704,6 @@ export interface MemberView {
   readonly role: 'reader' | 'writer' | 'owner';
   readonly epoch: number;
   readonly connected: boolean;
-  readonly joined_at: Time;
   readonly last_seen?: Time;
 }
 
@@ -841,7 +738,6 @@ export interface ContextChange {
 
 export interface Topology {
   readonly window: Window;
-  readonly as_of: Time;
   readonly scope: 'all' | 'own';
   readonly nodes: readonly TopologyNode[];
   readonly edges: readonly TopologyEdge[];
@@ -870,11 +766,11 @@ export interface TopologyEdge extends CallFigures {
 
 // People and keys
 // GET    /console/api/keys                     → Answer<KeyList>           (admin:keys; else one's own)
-// POST   /console/api/keys                     CreateKeyRequest → Answer<CreatedKey>
+// POST   /console/api/keys                     {key_id, principal, tier?, scopes, expires_in_hours?} → Answer<CreatedKey>
 // POST   /console/api/keys/<key_id>/revoke     {} → Answer<{key: KeyView}>
-// POST   /console/api/keys/revoke-grant        RevokeRequest → Answer<{epoch: number}>
+// POST   /console/api/keys/revoke-grant        {kind: principal|delegate|grant, id} → Answer<{epoch: number}>
 // POST   /console/api/keys/decode              {token} → Answer<DecodedToken>   (passport or mandate)
-// POST   /console/api/keys/simulate            SimulateRequest → Answer<Simulation>
+// POST   /console/api/keys/simulate            {key_id, agent_id, capability} → Answer<Simulation>
 
 export interface KeyView {
   readonly key_id: string;
@@ -885,8 +781,6 @@ export interface KeyView {
   readonly state: 'active' | 'replaced' | 'expired' | 'revoked';
   readonly created_at?: Time;
   readonly expires_at?: Time;
-  readonly revoked_at?: Time;
-  readonly replaced_by?: string;
   /** The credential of this very session: revoking it signs out. */
   readonly is_mine: boolean;
 }
@@ -906,23 +800,10 @@ export interface RevocationView {
   readonly at: Time;
 }
 
-export interface CreateKeyRequest {
-  readonly key_id: string;
-  readonly principal: string;
-  readonly tier?: string;
-  readonly scopes: readonly string[];
-  readonly expires_in_hours?: number;
-}
-
 export interface CreatedKey {
   /** Shown once; it is kept nowhere. */
   readonly secret: string;
   readonly key: KeyView;
-}
-
-export interface RevokeRequest {
-  readonly kind: 'principal' | 'delegate' | 'grant';
-  readonly id: string;
 }
 
 /** A token, read; nothing of it is stored. */
@@ -945,13 +826,6 @@ export interface DecodedToken {
   readonly chain: readonly ChainLink[];
 }
 
-export interface SimulateRequest {
-  /** Whose rights; a key of this gateway. */
-  readonly key_id: string;
-  readonly agent_id: string;
-  readonly capability: string;
-}
-
 export interface Simulation {
   readonly effect: 'allow' | 'deny' | 'degrade' | 'ask';
   /** The rule that decided; `scopes` when the scopes did. */
@@ -963,7 +837,7 @@ export interface Simulation {
 // Usage
 // GET /console/api/usage?by=principal|agent|capability|day&since=&until=   → Answer<Usage>
 
-export const USAGE_GROUPS = ['principal', 'agent', 'capability', 'day'] as const;
+export const USAGE_GROUPS = ['agent', 'principal', 'capability', 'day'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 export interface Usage {
@@ -1010,15 +884,9 @@ export interface AuditRecord {
 
 export interface AuditReport {
   readonly verified: boolean;
-  readonly files: readonly {
-    readonly file: string;
-    readonly records: number;
-    readonly ok: boolean;
-    readonly problem?: string;
-  }[];
+  readonly files: number;
   readonly records: number;
   readonly problems: readonly string[];
-  readonly as_of: Time;
 }
 
 // Settings
@@ -1047,7 +915,6 @@ export interface ConnectSnippet {
   /** `claude-code`, `cursor`, `vscode`… */
   readonly client: string;
   readonly title: string;
-  readonly language: 'json' | 'toml' | 'shell';
   /** Where it belongs, such as `~/.cursor/mcp.json`; absent for a command. */
   readonly file?: string;
   /** Has `${STARLOOM_KEY}` where the key belongs. */

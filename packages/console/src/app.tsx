@@ -1,8 +1,8 @@
 // The frame around every screen: who is signed in, where one is, and whether what one sees is current.
 
 import { effect, useSignal } from '@preact/signals';
-import { Component, type ComponentChildren, type ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { Component, type ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { type Screen, screenFor, screens } from './routes.ts';
 import { ago, now } from './state/format.ts';
 import {
@@ -18,6 +18,7 @@ import { session, signOut } from './state/session.ts';
 import { nextTheme, theme } from './state/theme.ts';
 import { Help } from './ui/help.tsx';
 import { useShortcuts } from './ui/keys.ts';
+import { Lazy } from './ui/lazy.tsx';
 import { Palette } from './ui/palette.tsx';
 import { Button, Loading, PageHead, Problem } from './ui/parts.tsx';
 import { SignInPage } from './ui/sign-in.tsx';
@@ -189,29 +190,15 @@ function LostBanner() {
 }
 
 function CurrentScreen({ screen }: { screen: Screen | undefined }) {
-  const [loaded, setLoaded] = useState<{ name: string; View: ComponentType }>();
-  const [error, setError] = useState<unknown>();
-  const name = screen?.name ?? '';
-  const load = () => {
-    setError(undefined);
-    screen?.load().then(
-      (View) => setLoaded({ name, View }),
-      (problem) => setError(problem),
-    );
-  };
-  useEffect(load, [name]);
-  if (screen === undefined) {
-    return (
-      <div class="screen">
-        <PageHead title="There is no such page." />
-        <p>
-          <a href={toHref([])}>Go to the overview</a>
-        </p>
-      </div>
-    );
-  }
-  if (error !== undefined) return <Problem error={error} retry={load} />;
-  return loaded?.name === name ? <loaded.View /> : <Loading />;
+  if (screen !== undefined) return <Lazy name={screen.name} load={screen.load} with={{}} />;
+  return (
+    <div class="screen">
+      <PageHead title="There is no such page." />
+      <p>
+        <a href={toHref([])}>Go to the overview</a>
+      </p>
+    </div>
+  );
 }
 
 /** A screen that breaks says so, and leaves the others usable. */

@@ -1,7 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import type { CallRow } from '../src/api-types.ts';
-import { CallList, MAX_ROWS, matches, merge } from '../src/state/call-list.ts';
-import { createCalls } from './support/fake-answers.ts';
+import { matchesFilter } from '../src/call-filter.ts';
+import { CallList, MAX_ROWS, merge } from '../src/state/call-list.ts';
+
+/** The newest first. */
+function createCalls(count: number): CallRow[] {
+  return Array.from({ length: count }, (_, index) => ({
+    call_id: `call-${index}`,
+    trace_id: `trace-${index}`,
+    span_id: `span-${index}`,
+    at: new Date(Date.now() - index * 3000).toISOString(),
+    duration_ms: 12,
+    status: 'ok' as const,
+    principal: 'ada',
+    face: 'mcp',
+    capability: 'reason',
+    agent_id: 'percy',
+    fallback: false,
+    attempts: 1,
+  }));
+}
 
 const calls = createCalls(20);
 const first = calls[0] as CallRow;
@@ -34,24 +52,43 @@ describe('the list of calls', () => {
   });
 
   it('keeps calls that the stream brings while the list is read', async () => {
-    const answers = Promise.withResolvers<Response>();
-    const before = { fetch: globalThis.fetch, location: globalThis.location };
-    Object.assign(globalThis, {
-      fetch: () => answers.promise,
-      location: { href: 'http://127.0.0.1/console/' },
-    });
-    try {
-      const list = new CallList({});
-      const reading = list.refresh();
-      list.take({ type: 'call', call: fresh('new') });
-      answers.resolve(Response.json({ ok: true, running: true, scope: 'all', calls }));
-      await reading;
-      expect(list.rows.value.map(({ call_id }) => call_id)).toContain('new');
-      expect(list.rows.value).toHaveLength(calls.length + 1);
-      list.close();
-    } finally {
-      Object.assign(globalThis, before);
-    }
+    const answer = Promise.withResolvers<Response>();
+    using _ = answering(() => answer.promise);
+    const list = new CallList({});
+    const reading = list.refresh();
+    list.take({ type: 'call', call: fresh('new') });
+    answer.resolve(pageOf(calls));
+    await reading;
+    expect(list.rows.value.map(({ call_id }) => call_id)).toContain('new');
+    expect(list.rows.value).toHaveLength(calls.length + 1);
+    list.close();
+  });
+
+  it('reads on while the gateway has looked through a part of the journal alone', async () => {
+    const answers = [pageOf([], 'a'), pageOf([], 'b'), pageOf(calls)];
+    using asked = answering(async () => answers.shift() ?? pageOf([]));
+    const list = new CallList({ status: 'error' });
+    const loading: boolean[] = [];
+    list.isLoading.subscribe((is) => loading.push(is));
+    await list.refresh();
+    expect(list.rows.value).toEqual(calls);
+    expect(list.isComplete.value).toBe(true);
+    expect(loading).toEqual([true, false]);
+    expect(asked.cursors).toEqual([null, 'a', 'b']);
+  });
+
+  it('is read again when the connection was lost while it was read', async () => {
+    const second = Promise.withResolvers<Response>();
+    const answers = [Promise.resolve(pageOf(createCalls(200), 'a')), second.promise];
+    using asked = answering(() => answers.shift() ?? Promise.resolve(pageOf(calls)));
+    const list = new CallList({});
+    await list.refresh();
+    const reading = list.more();
+    await list.refresh();
+    second.resolve(pageOf(createCalls(300), 'b'));
+    await reading;
+    expect(list.rows.value).toEqual(calls);
+    expect(asked.cursors).toEqual([null, 'a', null]);
   });
 
   it('shows only calls that match, and takes out one that no longer does', () => {
@@ -77,12 +114,30 @@ describe('the list of calls', () => {
       error_code: 'TIMEOUT',
       duration_ms: 1500,
     });
-    expect(matches(call, { agent: 'flaky' })).toBe(true);
-    expect(matches(call, { agent: 'coder,percy' })).toBe(true);
-    expect(matches(call, { status: 'TIMEOUT' })).toBe(true);
-    expect(matches(call, { status: 'ok' })).toBe(false);
-    expect(matches(call, { q: 'PERCY timeout' })).toBe(true);
-    expect(matches(call, { q: 'percy coder' })).toBe(false);
-    expect(matches(call, { min_ms: '2000' })).toBe(false);
+    expect(matchesFilter(call, { agent: 'flaky' })).toBe(true);
+    expect(matchesFilter(call, { agent: 'coder,percy' })).toBe(true);
+    expect(matchesFilter(call, { status: 'TIMEOUT' })).toBe(true);
+    expect(matchesFilter(call, { status: 'ok' })).toBe(false);
+    expect(matchesFilter(call, { q: 'PERCY timeout' })).toBe(true);
+    expect(matchesFilter(call, { q: 'percy coder' })).toBe(false);
+    expect(matchesFilter(call, { min_ms: '2000' })).toBe(false);
   });
 });
+
+function pageOf(calls: readonly CallRow[], next_cursor?: string): Response {
+  return Response.json({ ok: true, running: true, scope: 'all', calls, next_cursor });
+}
+
+/** A gateway that gives these answers, until the end of the test. */
+function answering(answer: () => Promise<Response>) {
+  const before = { fetch: globalThis.fetch, location: globalThis.location };
+  const cursors: (string | null)[] = [];
+  Object.assign(globalThis, {
+    fetch: (url: URL) => {
+      cursors.push(url.searchParams.get('cursor'));
+      return answer();
+    },
+    location: { href: 'http://127.0.0.1/console/' },
+  });
+  return { cursors, [Symbol.dispose]: () => void Object.assign(globalThis, before) };
+}

@@ -23,7 +23,7 @@ import { readMandate, toActors } from './tokens/mandate.ts';
 import { Mint, type MintOptions, toCogId } from './tokens/mint.ts';
 import { readPassport, toPassportPrincipal } from './tokens/passport.ts';
 import { type ReadToken, rememberVerified, toDelegate } from './tokens/read-token.ts';
-import { Revocations } from './tokens/revocations.ts';
+import { Revocations, type Revoked } from './tokens/revocations.ts';
 import { SigningKeys } from './tokens/signing-keys.ts';
 
 interface IdentityOptions {
@@ -61,6 +61,8 @@ export interface Identity {
   readonly mandates: TokenVerifier;
   /** The public keys of the realm, with its name as `issuer`. */
   jwks(): JSONWebKeySet & { readonly issuer: string };
+  /** Everything made so far for it is refused here from now on; the epoch of the revocation. */
+  revoke(kind: Revoked, id: string): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -145,6 +147,7 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
       return signing.issuer;
     },
     jwks: () => ({ ...signing.jwks(), issuer: signing.issuer }),
+    revoke: (kind, id) => revocations.revoke(kind, id, clock.now()),
     close: () => opened.close(),
   };
 }

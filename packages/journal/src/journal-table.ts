@@ -91,10 +91,14 @@ function toRow(call: JournalCall): readonly Value[] {
     code,
     Math.floor(began_at),
     ended_at === null ? null : Math.floor(ended_at),
-    ms === null ? null : Math.round(Math.log2(Math.max(ms, LEAST_MS)) * BUCKETS_PER_DOUBLING),
+    ms === null ? null : toBucket(ms),
     textOf(call.gateway ?? null),
     JSON.stringify(call),
   ];
+}
+
+function toBucket(ms: number): number {
+  return Math.round(Math.log2(Math.max(ms, LEAST_MS)) * BUCKETS_PER_DOUBLING);
 }
 
 /** The first 48 bits, for indexes. */
@@ -299,8 +303,10 @@ class Conditions {
     if (rest.status === 'failed') this.add('code IS NOT NULL');
     if (rest.since !== undefined) this.add('began >= ?', rest.since);
     if (rest.until !== undefined) this.add('began < ?', rest.until);
-    if (rest.text !== undefined) {
-      const within = JSON.stringify(rest.text).slice(1, -1).toLowerCase();
+    if (rest.min_ms !== undefined) this.add('bucket >= ?', toBucket(rest.min_ms));
+    if (rest.fallback) this.add(`record LIKE '%"fallback":true%'`);
+    for (const text of [rest.text ?? []].flat()) {
+      const within = JSON.stringify(text).slice(1, -1).toLowerCase();
       this.add(`lower(record) LIKE ? ESCAPE '~'`, `%${within.replace(/[%_~]/g, '~$&')}%`);
     }
     return this;

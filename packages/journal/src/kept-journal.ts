@@ -45,6 +45,8 @@ interface KeptJournalOptions {
 const FLUSH_MS = 200;
 const MAX_FOLLOWED = 1_000;
 const MAX_BLOCK_CALLS = 100;
+/** While a client follows: people see calls as they end. */
+const FOLLOWED_FLUSH_MS = 40;
 /** What waits while the table is slow; more is lost. */
 const MAX_PENDING = 20_000;
 /** The clock of another gateway may be ahead. */
@@ -61,6 +63,7 @@ export class KeptJournal implements Journal {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #written = Promise.withResolvers<void>();
+  #followers = 0;
   #problem: FabricError | undefined;
   #lost = 0;
   #isClosed = false;
@@ -84,7 +87,7 @@ export class KeptJournal implements Journal {
     if (this.#texts.push(toText(call)) === MAX_BLOCK_CALLS) this.#seal();
     this.#pending += 1;
     this.#sums.add(call);
-    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
+    this.#flushSoon();
   }
 
   async flushed(): Promise<void> {
@@ -117,13 +120,18 @@ export class KeptJournal implements Journal {
     { signal, after }: { readonly signal: AbortSignal; readonly after?: number | undefined },
   ): AsyncIterable<JournalCall> {
     let cursor = after ?? (await this.#newest());
-    while (!signal.aborted && !this.#isClosed) {
-      const written = this.#written.promise;
-      const page = await this.list(filter, { limit: MAX_FOLLOWED, after: cursor });
-      yield* page.calls;
-      const isCurrent = page.calls.length < MAX_FOLLOWED;
-      cursor = page.cursor;
-      if (isCurrent) await settles(written, signal, this.#options.table.pollMs);
+    this.#followers += 1;
+    try {
+      while (!signal.aborted && !this.#isClosed) {
+        const written = this.#written.promise;
+        const page = await this.list(filter, { limit: MAX_FOLLOWED, after: cursor });
+        yield* page.calls;
+        const isCurrent = page.calls.length < MAX_FOLLOWED;
+        cursor = page.cursor;
+        if (isCurrent) await settles(written, signal, this.#options.table.pollMs);
+      }
+    } finally {
+      this.#followers -= 1;
     }
   }
 
@@ -160,6 +168,11 @@ export class KeptJournal implements Journal {
     await this.#options.table.close();
   }
 
+  #flushSoon(): void {
+    const wait = this.#followers > 0 ? FOLLOWED_FLUSH_MS : FLUSH_MS;
+    this.#timer ??= setTimeout(() => this.#flush(), wait).unref();
+  }
+
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -171,7 +184,7 @@ export class KeptJournal implements Journal {
     this.#pending = 0;
     this.#writing = this.#append(blocks, count).finally(() => {
       this.#writing = undefined;
-      if (this.#pending > 0) this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
+      if (this.#pending > 0) this.#flushSoon();
     });
   }
 

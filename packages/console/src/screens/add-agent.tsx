@@ -2,11 +2,12 @@
 
 import { useSignal } from '@preact/signals';
 import type { AddRequest, AgentDetail, AgentTest } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
 import { act, GatewayError } from '../state/api.ts';
 import { duration, plural } from '../state/format.ts';
 import { navigate, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
-import { PickField, TextField } from '../ui/fields.tsx';
+import { ActionForm, PickField, Segments, TextField, TIERS } from '../ui/fields.tsx';
 import { Badge, Button, Card, Empty, PageHead, Problem } from '../ui/parts.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { ToolItem } from './agent.tsx';
@@ -38,8 +39,8 @@ export function AddAgent() {
   const tested = useSignal<{ readonly key: string; readonly result: AgentTest } | undefined>(
     undefined,
   );
-  const busy = useSignal<'test' | 'save' | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
+  const testing = useAction();
+  const saving = useAction();
   const rights = who()?.rights;
   const request = toRequest(draft.value);
   const key = JSON.stringify(request);
@@ -47,22 +48,13 @@ export function AddAgent() {
   const set = (change: Partial<Draft>) => {
     draft.value = { ...draft.value, ...change };
   };
-  const run = async (what: 'test' | 'save') => {
-    busy.value = what;
-    error.value = undefined;
-    try {
-      if (what === 'test') {
-        tested.value = { key, result: await act<AgentTest>('POST', 'agents/test', request) };
-      } else {
-        await act<AgentDetail>('POST', 'agents', request);
-        notify('ok', `${request.agent_id} was added.`);
-        navigate(toHref(['agents', request.agent_id]));
-      }
-    } catch (problem) {
-      error.value = problem;
-    } finally {
-      busy.value = undefined;
-    }
+  const test = async () => {
+    tested.value = { key, result: await act<AgentTest>('POST', 'agents/test', request) };
+  };
+  const save = async () => {
+    await act<AgentDetail>('POST', 'agents', request);
+    notify('ok', `${request.agent_id} was added.`);
+    navigate(toHref(['agents', request.agent_id]));
   };
   if (rights?.agents === false) {
     return (
@@ -84,12 +76,26 @@ export function AddAgent() {
       <PageHead title="Add an agent" lead="Test it, look at its tools, then save it." />
       <div class="two">
         <Card title="Where it is">
-          <form
-            class="stack-form"
-            onSubmit={(event) => {
-              event.preventDefault();
-              void run('test');
-            }}
+          <ActionForm
+            action={testing}
+            submit="Test"
+            onSubmit={test}
+            kind={result ? 'plain' : 'main'}
+            after={
+              <>
+                <Button
+                  kind={result?.reachable ? 'main' : 'plain'}
+                  disabled={result === undefined}
+                  busy={saving.isBusy}
+                  onClick={() => void saving.run(save)}
+                >
+                  Save
+                </Button>
+                {result === undefined && (
+                  <span class="muted small">Test it before you save it.</span>
+                )}
+              </>
+            }
           >
             <TextField
               label="Name"
@@ -98,20 +104,12 @@ export function AddAgent() {
               hint="a-z, 0-9, - and _; clients see its tools as name.tool"
               required
             />
-            <fieldset class="segments">
-              <legend class="visually-hidden">How it is reached</legend>
-              {(['address', 'command'] as const).map((kind) => (
-                <label key={kind}>
-                  <input
-                    type="radio"
-                    name="kind"
-                    checked={draft.value.kind === kind}
-                    onChange={() => set({ kind })}
-                  />
-                  <span>{kind === 'address' ? 'At an address' : 'A command'}</span>
-                </label>
-              ))}
-            </fieldset>
+            <Segments
+              legend="How it is reached"
+              current={draft.value.kind}
+              titles={{ address: 'At an address', command: 'A command' }}
+              set={(kind) => set({ kind })}
+            />
             {draft.value.kind === 'address' ? (
               <>
                 <PickField
@@ -144,30 +142,16 @@ export function AddAgent() {
             <PickField
               label="Trust tier"
               value={draft.value.tier}
-              options={['local', 'org', 'partner', 'public']}
+              options={TIERS}
               set={(tier) => set({ tier })}
             />
-            <div class="buttons">
-              <Button type="submit" kind={result ? 'plain' : 'main'} busy={busy.value === 'test'}>
-                Test
-              </Button>
-              <Button
-                kind={result?.reachable ? 'main' : 'plain'}
-                disabled={result === undefined}
-                busy={busy.value === 'save'}
-                onClick={() => void run('save')}
-              >
-                Save
-              </Button>
-              {result === undefined && <span class="muted small">Test it before you save it.</span>}
-            </div>
-          </form>
+          </ActionForm>
         </Card>
         <Card title="What it offers">
           <div aria-live="polite">
-            {error.value !== undefined && <Problem error={error.value} />}
-            {busy.value === 'test' && <p>Asking the agent…</p>}
-            {result === undefined && busy.value === undefined && error.value === undefined && (
+            {saving.error !== undefined && <Problem error={saving.error} />}
+            {testing.isBusy && <p>Asking the agent…</p>}
+            {result === undefined && !testing.isBusy && (
               <p class="muted">After the test, its tools are listed here. Nothing is saved yet.</p>
             )}
             {result !== undefined && <Tested result={result} />}

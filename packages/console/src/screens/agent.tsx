@@ -1,11 +1,11 @@
-import { useSignal } from '@preact/signals';
-import type { AgentDetail, InstanceView, PinView, Success, ToolView } from '../api-types.ts';
+import type { AgentDetail, InstanceView, PinView, ToolView } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { count, duration, percent, plural } from '../state/format.ts';
-import { type Resource, useResource } from '../state/resource.ts';
+import { useResource } from '../state/resource.ts';
 import { navigate, toHref } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import { Confirm } from '../ui/dialog.tsx';
+import { ConfirmButton } from '../ui/dialog.tsx';
 import {
   Badge,
   Button,
@@ -13,15 +13,16 @@ import {
   Empty,
   Facts,
   Json,
-  Loaded,
   PageHead,
   Problem,
   Status,
   Time,
 } from '../ui/parts.tsx';
 import { plainText } from '../ui/plain-text.ts';
+import { DetailScreen } from '../ui/screen.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Prose, Words } from '../ui/words.tsx';
+import { type AgentProps, HeldTools, pathOf } from './held-tools.tsx';
 
 export function Agent({ id }: { id: string }) {
   const resource = useResource<AgentDetail>(
@@ -30,37 +31,21 @@ export function Agent({ id }: { id: string }) {
     (line) => line.type === 'agent' && line.agent_id === id,
   );
   return (
-    <div class="screen">
-      <p class="crumbs">
-        <a href={toHref(['agents'])}>Agents</a>
-      </p>
-      {resource.error?.status === 404 && resource.data === undefined ? (
-        <Empty title="There is no such agent, or you may not use it." />
-      ) : (
-        <Loaded from={resource}>{(agent) => <Detail agent={agent} resource={resource} />}</Loaded>
-      )}
-    </div>
+    <DetailScreen
+      name="agents"
+      title="Agents"
+      from={resource}
+      missing={<Empty title="There is no such agent, or you may not use it." />}
+    >
+      {(agent) => <Detail agent={agent} resource={resource} />}
+    </DetailScreen>
   );
 }
 
-function Detail({ agent, resource }: { agent: AgentDetail; resource: Resource<AgentDetail> }) {
-  const asks = useSignal<'drain' | 'remove' | undefined>(undefined);
-  const isChecking = useSignal(false);
-  const error = useSignal<unknown>(undefined);
-  const path = `agents/${encodeURIComponent(agent.agent_id)}`;
-  const check = async () => {
-    isChecking.value = true;
-    error.value = undefined;
-    try {
-      resource.set(await act<AgentDetail>('POST', `${path}/check`));
-    } catch (problem) {
-      error.value = problem;
-    } finally {
-      isChecking.value = false;
-    }
-  };
+function Detail({ agent, resource }: AgentProps) {
+  const checking = useAction();
+  const path = pathOf(agent);
   const { health, may } = agent;
-  const held = agent.pins.filter(({ state }) => state === 'held');
   return (
     <>
       <PageHead
@@ -71,18 +56,43 @@ function Detail({ agent, resource }: { agent: AgentDetail; resource: Resource<Ag
           Try
         </a>
         {may.check && (
-          <Button busy={isChecking.value} onClick={() => void check()}>
+          <Button
+            busy={checking.isBusy}
+            onClick={() =>
+              void checking.run(async () => resource.set(await act('POST', `${path}/check`)))
+            }
+          >
             Check now
           </Button>
         )}
-        {may.drain && <Button onClick={() => (asks.value = 'drain')}>Drain</Button>}
+        {may.drain && (
+          <ConfirmButton
+            kind="plain"
+            title={`Drain ${agent.agent_id}?`}
+            action="Drain"
+            onConfirm={async () => {
+              resource.set(await act('POST', `${path}/drain`));
+              notify('ok', `${agent.agent_id} gets no new calls.`);
+            }}
+          >
+            <p>Calls that run go on; new ones go to other instances or fallbacks.</p>
+          </ConfirmButton>
+        )}
         {may.remove && (
-          <Button kind="danger" onClick={() => (asks.value = 'remove')}>
-            Remove
-          </Button>
+          <ConfirmButton
+            title={`Remove ${agent.agent_id}?`}
+            action="Remove"
+            onConfirm={async () => {
+              await act('DELETE', path);
+              notify('ok', `${agent.agent_id} was removed.`);
+              navigate(toHref(['agents']));
+            }}
+          >
+            <p>Its tools disappear from every client. To bring it back, add it again.</p>
+          </ConfirmButton>
         )}
       </PageHead>
-      {error.value !== undefined && <Problem error={error.value} />}
+      {checking.error !== undefined && <Problem error={checking.error} />}
       <Card title="Health" actions={<Status value={health.status} />}>
         {health.message && (
           <p>
@@ -98,52 +108,28 @@ function Detail({ agent, resource }: { agent: AgentDetail; resource: Resource<Ag
           rows={[
             ['Since', health.since && <Time at={health.since} />],
             ['Checked', health.checked_at ? <Time at={health.checked_at} /> : 'never'],
-            ['Answered in', health.latency_ms !== undefined && duration(health.latency_ms)],
+            ['Answered in', duration(health.latency_ms)],
             ['Breaker', agent.breaker && <Status value={agent.breaker} />],
             ['Speaks', `${agent.protocol} over ${agent.transport}`],
             ['At', agent.endpoint.uri ?? agent.endpoint.command],
             ['Tier', agent.trust_tier],
             ['Version', agent.version],
             ['Tags', agent.tags.join(', ')],
-            ['Falls back to', agent.fallbacks.length > 0 && <Names names={agent.fallbacks} />],
-            ['Calls in the last hour', agent.figures && figuresOf(agent)],
-          ].map(([name, value]) => [name as string, value || undefined])}
+            [
+              'Falls back to',
+              agent.fallbacks.length > 0 ? <Names names={agent.fallbacks} /> : undefined,
+            ],
+            ['Calls in the last hour', figuresOf(agent)],
+          ]}
         />
         <p>
           <a href={toHref(['calls'], { agent: agent.agent_id })}>Calls of this agent</a>
         </p>
       </Card>
-      {held.length > 0 && <Held agent={agent} held={held} resource={resource} path={path} />}
+      <HeldTools agent={agent} resource={resource} />
       <Tools agent={agent} />
-      <Instances agent={agent} resource={resource} path={path} />
+      <Instances agent={agent} resource={resource} />
       <History agent={agent} />
-      {asks.value === 'drain' && (
-        <Confirm
-          title={`Drain ${agent.agent_id}?`}
-          action="Drain"
-          onClose={() => (asks.value = undefined)}
-          onConfirm={async () => {
-            resource.set(await act<AgentDetail>('POST', `${path}/drain`));
-            notify('ok', `${agent.agent_id} gets no new calls.`);
-          }}
-        >
-          <p>Calls that run go on; new ones go to other instances or fallbacks.</p>
-        </Confirm>
-      )}
-      {asks.value === 'remove' && (
-        <Confirm
-          title={`Remove ${agent.agent_id}?`}
-          action="Remove"
-          onClose={() => (asks.value = undefined)}
-          onConfirm={async () => {
-            await act('DELETE', path);
-            notify('ok', `${agent.agent_id} was removed.`);
-            navigate(toHref(['agents']));
-          }}
-        >
-          <p>Its tools disappear from every client. To bring it back, add it again.</p>
-        </Confirm>
-      )}
     </>
   );
 }
@@ -167,109 +153,6 @@ function Names({ names }: { names: readonly string[] }) {
   );
 }
 
-/** Tools that are not what was approved: what changed, side by side, before anyone may call them. */
-function Held(props: {
-  agent: AgentDetail;
-  held: readonly PinView[];
-  resource: Resource<AgentDetail>;
-  path: string;
-}) {
-  const { agent, held, resource, path } = props;
-  const isBusy = useSignal(false);
-  const error = useSignal<unknown>(undefined);
-  const approve = async (pins: readonly PinView[]) => {
-    isBusy.value = true;
-    error.value = undefined;
-    try {
-      const tools = pins.map(({ name, fingerprint }) => ({ name, fingerprint }));
-      const answer: Success<AgentDetail> = await act('POST', `${path}/approve`, { tools });
-      resource.set(answer);
-      notify('ok', `Approved ${plural(pins.length, 'tool')} of ${agent.agent_id}.`);
-    } catch (problem) {
-      error.value = problem;
-      resource.reload();
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  return (
-    <Card
-      id="held"
-      title="Waits for approval"
-      actions={
-        agent.may.approve && held.length > 1 ? (
-          <Button busy={isBusy.value} onClick={() => void approve(held)}>
-            Approve all {held.length}
-          </Button>
-        ) : undefined
-      }
-    >
-      <p class="muted">
-        These tools are not what was approved. No caller can use them until an operator approves
-        what they say now.
-      </p>
-      {error.value !== undefined && <Problem error={error.value} />}
-      <div>
-        {held.map((pin) => (
-          <article class="tool" key={pin.name}>
-            <div class="tool-head">
-              <h3>
-                <Words text={pin.name} />
-              </h3>
-              <Badge tone="warn">{(pin.reason ?? 'held').replaceAll('_', ' ')}</Badge>
-              {pin.like && (
-                <span class="muted">
-                  looks like <Words text={pin.like} />
-                </span>
-              )}
-              {pin.seen_at && (
-                <span class="muted small">
-                  seen <Time at={pin.seen_at} />
-                </span>
-              )}
-              {agent.may.approve && (
-                <Button
-                  busy={isBusy.value}
-                  onClick={() => void approve([pin])}
-                  aria-label={`Approve ${pin.name}`}
-                >
-                  Approve
-                </Button>
-              )}
-            </div>
-            {pin.changes.map(({ field, before, after }) => (
-              <div key={field}>
-                <p class="small muted">{field.replaceAll('_', ' ')}</p>
-                <div class="diff">
-                  {before !== undefined && (
-                    <div class="before">
-                      <p class="small">Approved</p>
-                      <pre tabIndex={0}>{shown(before)}</pre>
-                    </div>
-                  )}
-                  <div class="after">
-                    <p class="small">{before === undefined ? 'New' : 'Now'}</p>
-                    <pre tabIndex={0}>{after === undefined ? '(removed)' : shown(after)}</pre>
-                  </div>
-                </div>
-              </div>
-            ))}
-          </article>
-        ))}
-      </div>
-      {!agent.may.approve && (
-        <p class="muted">
-          Approving needs the scope <code>admin:agents</code>.
-        </p>
-      )}
-    </Card>
-  );
-}
-
-function shown(value: unknown): string {
-  return plainText(typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? ''));
-}
-
 function Tools({ agent }: { agent: AgentDetail }) {
   return (
     <Card title={plural(agent.capabilities.length, 'tool')}>
@@ -284,14 +167,25 @@ function Tools({ agent }: { agent: AgentDetail }) {
       )}
       <div>
         {agent.capabilities.map((tool) => (
-          <ToolItem key={tool.name} tool={tool} agentId={agent.agent_id} />
+          <ToolItem
+            key={tool.name}
+            tool={tool}
+            agentId={agent.agent_id}
+            pin={agent.pins.find(({ name, state }) => name === tool.name && state === 'approved')}
+          />
         ))}
       </div>
     </Card>
   );
 }
 
-export function ToolItem({ tool, agentId }: { tool: ToolView; agentId?: string }) {
+export function ToolItem(props: {
+  tool: ToolView;
+  agentId?: string;
+  /** What was approved of it. */
+  pin?: PinView | undefined;
+}) {
+  const { tool, agentId, pin } = props;
   return (
     <article class="tool">
       <div class="tool-head">
@@ -314,6 +208,12 @@ export function ToolItem({ tool, agentId }: { tool: ToolView; agentId?: string }
         )}
       </div>
       {tool.description && <Prose text={tool.description} />}
+      {pin?.approved_at && (
+        <p class="muted small">
+          approved <Time at={pin.approved_at} />
+          {pin.approved_by === 'first_use' ? ' when first seen' : ` by ${pin.approved_by}`}
+        </p>
+      )}
       {tool.input_schema && (
         <details>
           <summary>Schemas</summary>
@@ -327,9 +227,7 @@ export function ToolItem({ tool, agentId }: { tool: ToolView; agentId?: string }
   );
 }
 
-function Instances(props: { agent: AgentDetail; resource: Resource<AgentDetail>; path: string }) {
-  const { agent, resource, path } = props;
-  const drains = useSignal<string | undefined>(undefined);
+function Instances({ agent, resource }: AgentProps) {
   return (
     <Card title={plural(agent.instance_list.length, 'instance')}>
       <PlainTable<InstanceView>
@@ -337,7 +235,7 @@ function Instances(props: { agent: AgentDetail; resource: Resource<AgentDetail>;
         rows={agent.instance_list}
         rowKey={({ node_id }) => node_id}
         columns={[
-          { title: 'Node', cell: ({ node_id }) => <Words text={node_id} /> },
+          { title: 'Node', cell: ({ node_id }) => node_id },
           { title: 'State', cell: ({ state }) => <Status value={state} /> },
           { title: 'Health', cell: ({ health }) => <Status value={health.status} /> },
           {
@@ -356,25 +254,21 @@ function Instances(props: { agent: AgentDetail; resource: Resource<AgentDetail>;
             title: 'Drain',
             cell: ({ node_id, state }) =>
               agent.may.drain && agent.instance_list.length > 1 && state === 'active' ? (
-                <Button onClick={() => (drains.value = node_id)} aria-label={`Drain ${node_id}`}>
-                  Drain
-                </Button>
+                <ConfirmButton
+                  kind="plain"
+                  name={`Drain ${node_id}`}
+                  title={`Drain ${agent.agent_id}@${node_id}?`}
+                  action="Drain"
+                  onConfirm={async () =>
+                    resource.set(await act('POST', `${pathOf(agent)}/drain`, { node_id }))
+                  }
+                >
+                  <p>Calls that run there go on; new ones go to other instances.</p>
+                </ConfirmButton>
               ) : null,
           },
         ]}
       />
-      {drains.value !== undefined && (
-        <Confirm
-          title={`Drain ${agent.agent_id}@${drains.value}?`}
-          action="Drain"
-          onClose={() => (drains.value = undefined)}
-          onConfirm={async () =>
-            resource.set(await act<AgentDetail>('POST', `${path}/drain`, { node_id: drains.value }))
-          }
-        >
-          <p>Calls that run there go on; new ones go to other instances.</p>
-        </Confirm>
-      )}
     </Card>
   );
 }
@@ -391,7 +285,7 @@ function History({ agent }: { agent: AgentDetail }) {
           rowKey={({ at, node_id, status }) => `${at} ${node_id} ${status}`}
           columns={[
             { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
-            { title: 'Node', cell: ({ node_id }) => <Words text={node_id} />, from: 'small' },
+            { title: 'Node', cell: ({ node_id }) => node_id, from: 'small' },
             { title: 'Health', cell: ({ status }) => <Status value={status} /> },
             {
               title: 'Reason',

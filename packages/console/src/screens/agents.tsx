@@ -4,10 +4,11 @@ import { count, duration, percent, plural } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
 import { route, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
-import { type Column, DataTable } from '../ui/data-table.tsx';
-import { Badge, CodeBlock, Empty, Loaded, PageHead, Status } from '../ui/parts.tsx';
+import type { Column } from '../ui/data-table.tsx';
+import { FilterText } from '../ui/fields.tsx';
+import { Badge, CodeBlock, Empty, Status } from '../ui/parts.tsx';
 import { oneLine } from '../ui/plain-text.ts';
-import { Words } from '../ui/words.tsx';
+import { ListScreen } from '../ui/screen.tsx';
 import { AddAgent } from './add-agent.tsx';
 import { Agent } from './agent.tsx';
 
@@ -18,7 +19,7 @@ export function Agents() {
 }
 
 const COLUMNS: readonly Column<AgentRow>[] = [
-  { title: 'Agent', cell: ({ agent_id }) => <Words text={agent_id} /> },
+  { title: 'Agent', cell: ({ agent_id }) => agent_id },
   { title: 'Health', width: '128px', cell: ({ health }) => <Status value={health.status} /> },
   {
     title: 'Reason',
@@ -30,6 +31,7 @@ const COLUMNS: readonly Column<AgentRow>[] = [
   {
     title: 'Tools',
     width: '130px',
+    from: 'small',
     cell: ({ tools, held }) => (
       <>
         {tools} {held > 0 && <Badge tone="warn">{held} held</Badge>}
@@ -64,7 +66,7 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     width: '84px',
     align: 'end',
     from: 'large',
-    cell: ({ figures }) => (figures?.p95_ms === undefined ? '' : duration(figures.p95_ms)),
+    cell: ({ figures }) => duration(figures?.p95_ms),
   },
 ];
 
@@ -72,45 +74,36 @@ function List() {
   const words = useSignal('');
   const agents = useResource<AgentList>('agents', {}, ({ type }) => type === 'agent');
   return (
-    <div class="screen tall">
-      <PageHead title="Agents" lead={agents.data && plural(agents.data.agents.length, 'agent')}>
-        {who()?.rights.agents && (
+    <ListScreen
+      name="agents"
+      title="Agents"
+      lead={agents.data && plural(agents.data.agents.length, 'agent')}
+      actions={
+        who()?.rights.agents && (
           <a class="button main" href={toHref(['agents', 'add'])}>
             Add an agent
           </a>
-        )}
-      </PageHead>
-      <search class="filters">
-        <input
-          type="search"
-          aria-label="Filter agents"
-          placeholder="Filter by name, tag, protocol, health"
-          data-filter=""
-          onInput={(event) => {
-            words.value = event.currentTarget.value.toLowerCase();
-          }}
+        )
+      }
+      filters={
+        <FilterText
+          label="Filter agents"
+          placeholder="Name, tag, protocol, health"
+          value={words.value}
+          set={(text) => (words.value = text)}
         />
-      </search>
-      <div class="fill">
-        <Loaded from={agents}>
-          {(data) => {
-            const rows = data.agents.filter((agent) => textOf(agent).includes(words.value.trim()));
-            if (data.agents.length === 0) return <NoAgents />;
-            if (rows.length === 0) return <Empty title="No agent matches." />;
-            return (
-              <DataTable
-                label="Agents"
-                columns={COLUMNS}
-                rows={rows}
-                rowKey={({ agent_id, node_id }) => `${agent_id}@${node_id}`}
-                href={({ agent_id }) => toHref(['agents', agent_id])}
-                memory="agents"
-              />
-            );
-          }}
-        </Loaded>
-      </div>
-    </div>
+      }
+      from={agents}
+      columns={COLUMNS}
+      rowsOf={(data) =>
+        data.agents.filter((agent) => textOf(agent).includes(words.value.trim().toLowerCase()))
+      }
+      idOf={({ agent_id }) => agent_id}
+      keyOf={({ agent_id, node_id }) => `${agent_id}@${node_id}`}
+      empty={(data) =>
+        data.agents.length === 0 ? <NoAgents /> : <Empty title="No agent matches." />
+      }
+    />
   );
 }
 

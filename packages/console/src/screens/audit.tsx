@@ -1,11 +1,13 @@
 import { useSignal } from '@preact/signals';
 import type { AuditPage, AuditRecord, AuditReport } from '../api-types.ts';
-import { request } from '../state/api.ts';
+import { useAction } from '../state/action.ts';
+import { act } from '../state/api.ts';
 import { plural } from '../state/format.ts';
-import { useResource } from '../state/resource.ts';
+import { useOlder, useResource } from '../state/resource.ts';
 import { replaceQuery, route, toHref } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { FilterChoice, TypedFilter } from '../ui/fields.tsx';
 import { Badge, Button, Card, Empty, Json, Loaded, PageHead, Problem, Time } from '../ui/parts.tsx';
 import { Words } from '../ui/words.tsx';
 
@@ -15,37 +17,14 @@ export function Audit() {
   const { query } = route.value;
   const type = query.get('type') ?? '';
   const words = query.get('q') ?? '';
+  const asked = { type, q: words, limit: 100 };
   const opened = useSignal<AuditRecord | undefined>(undefined);
-  const older = useSignal<readonly AuditRecord[]>([]);
-  const next = useSignal<string | undefined>(undefined);
   const report = useSignal<AuditReport | undefined>(undefined);
-  const isBusy = useSignal(false);
-  const error = useSignal<unknown>(undefined);
-  const page = useResource<AuditPage>('audit', { type, q: words, limit: 100 });
-  const narrow = (change: Record<string, string | undefined>) => {
-    older.value = [];
-    next.value = undefined;
-    replaceQuery(change);
-  };
+  const verifying = useAction();
+  const page = useResource<AuditPage>('audit', asked);
+  const older = useOlder(page, 'audit', asked);
   const verify = async () => {
-    isBusy.value = true;
-    error.value = undefined;
-    try {
-      const answer = await request<AuditReport>('GET', 'audit/verify');
-      if (answer.running) report.value = answer;
-    } catch (problem) {
-      error.value = problem;
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  const more = async (cursor: string) => {
-    const answer = await request<AuditPage>('GET', 'audit', {
-      query: { type, q: words, limit: 100, cursor },
-    });
-    if (!answer.running) return;
-    next.value = answer.next_cursor ?? '';
-    older.value = [...older.value, ...answer.records];
+    report.value = await act<AuditReport>('GET', 'audit/verify');
   };
   return (
     <div class="screen">
@@ -53,36 +32,25 @@ export function Audit() {
         title="Audit"
         lead="A chained, signed log: what was done, for whom, and what was refused."
       >
-        <Button kind="main" busy={isBusy.value} onClick={() => void verify()}>
+        <Button kind="main" busy={verifying.isBusy} onClick={() => void verifying.run(verify)}>
           Verify the chain
         </Button>
       </PageHead>
-      {error.value !== undefined && <Problem error={error.value} />}
+      {verifying.error !== undefined && <Problem error={verifying.error} />}
       <div role="status">{report.value && <Report report={report.value} />}</div>
       <search class="filters">
-        <input
-          type="search"
-          aria-label="Search the log"
-          placeholder="Search"
-          data-filter=""
-          value={words}
-          onChange={(event) => narrow({ q: event.currentTarget.value || undefined })}
-        />
-        <select
-          aria-label="Type"
+        <TypedFilter name="q" label="Search the log" value={words} />
+        <FilterChoice
+          label="Type"
+          any="Any type"
           value={type}
-          onChange={(event) => narrow({ type: event.currentTarget.value || undefined })}
-        >
-          <option value="">Any type</option>
-          {TYPES.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
+          options={Object.fromEntries(TYPES.map((name) => [name, name]))}
+          set={(name) => replaceQuery({ type: name })}
+        />
       </search>
       <Loaded from={page}>
         {(data) => {
-          const rows = [...data.records, ...older.value];
-          const cursor = older.value.length > 0 ? next.value : data.next_cursor;
+          const rows = [data, ...older.pages].flatMap(({ records }) => records);
           if (rows.length === 0) return <Empty title="No record matches." />;
           return (
             <Card title="Records">
@@ -114,9 +82,9 @@ export function Audit() {
                   },
                 ]}
               />
-              {cursor && (
+              {older.hasMore && (
                 <div class="buttons">
-                  <Button onClick={() => void more(cursor)}>Older</Button>
+                  <Button onClick={() => void older.read()}>Older</Button>
                 </div>
               )}
             </Card>
@@ -144,7 +112,7 @@ function Report({ report }: { report: AuditReport }) {
         <Badge tone={report.verified ? 'ok' : 'bad'}>
           {report.verified ? 'verified' : 'not verified'}
         </Badge>{' '}
-        {plural(report.records, 'record')} in {plural(report.files.length, 'file')}
+        {plural(report.records, 'record')} in {plural(report.files, 'file')}
       </p>
       <ul class="rows">
         {report.problems.map((problem) => (

@@ -9,6 +9,7 @@ import { navigate, replaceQuery, route, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { tryDraft } from '../state/try-draft.ts';
 import { CallStatusBadge } from '../ui/call-status.tsx';
+import { Chain } from '../ui/chain.tsx';
 import { COPY_KINDS, copyAs } from '../ui/copy-as.ts';
 import { PlainTable } from '../ui/data-table.tsx';
 import { EventList } from '../ui/event-list.tsx';
@@ -20,12 +21,12 @@ import {
   Empty,
   Facts,
   Json,
-  Loaded,
   PageHead,
   Problem,
   Status,
   Time,
 } from '../ui/parts.tsx';
+import { DetailScreen } from '../ui/screen.tsx';
 import { Waterfall } from '../ui/waterfall.tsx';
 import { Words } from '../ui/words.tsx';
 
@@ -51,18 +52,18 @@ export function Call({ trace }: { trace: string }) {
     [trace],
   );
   return (
-    <div class="screen">
-      <p class="crumbs">
-        <a href={toHref(['calls'])}>Calls</a>
-      </p>
-      {resource.error?.status === 404 && resource.data === undefined ? (
+    <DetailScreen
+      name="calls"
+      title="Calls"
+      from={resource}
+      missing={
         <Empty title="This call is not in the journal.">
           <p>It may be older than the journal keeps, or belong to another principal.</p>
         </Empty>
-      ) : (
-        <Loaded from={resource}>{(data) => <Trace data={data} events={events.value} />}</Loaded>
-      )}
-    </div>
+      }
+    >
+      {(data) => <Trace data={data} events={events.value} />}
+    </DetailScreen>
   );
 }
 
@@ -89,7 +90,7 @@ function Trace(props: {
       </Card>
       <div class="columns">
         <Card title="Who acts for whom">
-          <Chain call={call} />
+          <Delegation call={call} />
         </Card>
         <Card title="Attempts">
           <Attempts call={call} />
@@ -174,13 +175,7 @@ function Head({ call }: { call: CallDetail }) {
               <a href={toHref(['sessions', call.session_id])}>{call.session_id}</a>
             ),
           ],
-          [
-            'Cost',
-            call.cost &&
-              Object.entries(call.cost)
-                .map(([unit, value]) => `${value} ${unit}`)
-                .join(', '),
-          ],
+          ['Cost', call.cost],
         ]}
       />
     </>
@@ -231,29 +226,11 @@ function Hops({ data, current }: { data: CallTrace; current: string }) {
   );
 }
 
-function Chain({ call }: { call: CallDetail }) {
+function Delegation({ call }: { call: CallDetail }) {
   return (
     <>
-      <ol class="chain">
-        {withServer(call).map((link, index) => (
-          <li key={`${link.kind} ${link.id} ${index}`}>
-            <span class="link-box">
-              <Words text={link.id} />{' '}
-              <span class="muted small">
-                {link.kind}
-                {link.tier && `, ${link.tier}`}
-              </span>
-            </span>
-          </li>
-        ))}
-      </ol>
-      <Facts
-        rows={[
-          ['Tier of the caller', call.tier],
-          ['Least trusted on the way', call.origin_tier],
-          ['Decided by', call.policy && `${call.policy.rule}: ${call.policy.effect}`],
-        ]}
-      />
+      <Chain links={withServer(call)} />
+      <Facts rows={[['Decided by', call.policy && `${call.policy.rule}: ${call.policy.effect}`]]} />
       {call.labels.length > 0 && (
         <p class="chips">
           {call.labels.map(({ name, value }) => (

@@ -6,8 +6,8 @@ import { useLines } from '../state/live.ts';
 import { replaceQuery, route, toHref } from '../state/router.ts';
 import { CallStatusBadge } from '../ui/call-status.tsx';
 import { type Column, DataTable } from '../ui/data-table.tsx';
+import { FilterChoice, TypedFilter } from '../ui/fields.tsx';
 import { Button, Empty, Loading, Off, OwnOnly, PageHead, Problem, Time } from '../ui/parts.tsx';
-import { oneLine } from '../ui/plain-text.ts';
 import { Words } from '../ui/words.tsx';
 import { Call } from './call.tsx';
 
@@ -43,7 +43,10 @@ const COLUMNS: readonly Column<CallRow>[] = [
         )}
         {agent_id === undefined ? (
           <span class="muted">
-            <Words text={capability} />
+            <span class="from-small">gateway</span>
+            <span class="to-small">
+              <Words text={capability} />
+            </span>
           </span>
         ) : (
           <Words text={agent_id} />
@@ -51,7 +54,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
       </>
     ),
   },
-  { title: 'Capability', cell: ({ capability }) => <Words text={capability} />, from: 'small' },
+  { title: 'Capability', cell: ({ capability }) => capability, from: 'small' },
   { title: 'Status', width: 'min(176px, 38%)', cell: (call) => <CallStatusBadge call={call} /> },
   {
     title: 'Took',
@@ -60,7 +63,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
     from: 'small',
     cell: ({ duration_ms }) => (duration_ms === undefined ? '…' : duration(duration_ms)),
   },
-  { title: 'Caller', cell: ({ principal }) => <Words text={principal} />, from: 'medium' },
+  { title: 'Caller', cell: ({ principal }) => principal, from: 'medium' },
   { title: 'Through', width: '90px', cell: ({ face }) => face, from: 'medium' },
   {
     title: 'Size',
@@ -101,7 +104,7 @@ function List() {
     <div class="screen tall">
       <PageHead
         title="Calls"
-        lead={`${count(rows.length)}${list.isComplete.value ? '' : '+'} ${isNarrowed ? 'that match' : 'newest first'}`}
+        lead={`${count(rows.length)}${list.isComplete.value ? '' : '+'} calls${isNarrowed ? ' match' : ', newest first'}`}
       >
         <span aria-live="polite">
           {list.waiting.value > 0 && (
@@ -113,7 +116,7 @@ function List() {
       </PageHead>
       <Filters filter={filter} />
       <div class="fill">
-        <OwnOnly scope={list.scope.value} what="calls" right="admin:calls" />
+        {list.scope.value === 'own' && <OwnOnly what="calls" />}
         {list.error.value && <Problem error={list.error.value} retry={() => void list.refresh()} />}
         {list.off.value && <Off off={list.off.value} />}
         {list.isLoading.value && rows.length === 0 && <Loading />}
@@ -168,48 +171,29 @@ function NoCalls({ isNarrowed }: { isNarrowed: boolean }) {
   );
 }
 
-const TYPING_MS = 250;
-let typing: ReturnType<typeof setTimeout> | undefined;
-
 function Filters({ filter }: { filter: CallFilter }) {
-  const set = (name: string, value: string) => {
-    clearTimeout(typing);
-    typing = setTimeout(() => replaceQuery({ [name]: value.trim() || undefined }), TYPING_MS);
-  };
-  const text = (name: keyof CallFilter, label: string, isFirst = false) => (
-    <input
-      type="search"
-      aria-label={label}
-      placeholder={label}
-      value={oneLine(String(filter[name] ?? ''))}
-      data-filter={isFirst ? '' : undefined}
-      onInput={(event) => set(name, event.currentTarget.value)}
-    />
+  const text = (name: keyof CallFilter, label: string) => (
+    <TypedFilter name={name} label={label} value={filter[name] ?? ''} />
   );
-  const choice = (name: keyof CallFilter, label: string, options: Record<string, string>) => (
-    <select
-      aria-label={label}
-      value={String(filter[name] ?? '')}
-      onChange={(event) => replaceQuery({ [name]: event.currentTarget.value || undefined })}
-    >
-      <option value="">{label}</option>
-      {Object.entries(options).map(([value, title]) => (
-        <option key={value} value={value}>
-          {title}
-        </option>
-      ))}
-    </select>
+  const choice = (name: keyof CallFilter, any: string, options: Record<string, string>) => (
+    <FilterChoice
+      label={any}
+      any={any}
+      value={filter[name] ?? ''}
+      options={options}
+      set={(value) => replaceQuery({ [name]: value })}
+    />
   );
   const { status } = filter;
   const isCode = status !== undefined && !(status in STATUSES);
   return (
     <search class="filters">
-      {text('q', 'Search', true)}
+      {text('q', 'Search')}
       {choice('status', 'Any status', isCode ? { ...STATUSES, [status]: status } : STATUSES)}
       {text('agent', 'Agent')}
       {text('capability', 'Capability')}
       {text('principal', 'Caller')}
-      {choice('fallback', 'Fallback or not', { true: 'Fell back', false: 'Did not fall back' })}
+      {choice('fallback', 'Any fallback', { true: 'Fell back', false: 'Did not fall back' })}
       {choice('min_ms', 'Any duration', {
         '100': 'Over 100 ms',
         '1000': 'Over 1 s',

@@ -1,42 +1,30 @@
-import { useSignal } from '@preact/signals';
-import type { ApprovalView, GivenInput, Inbox, JobDetail } from '../api-types.ts';
+import type { GivenInput, Inbox, JobDetail } from '../api-types.ts';
 import { act } from '../state/api.ts';
 import { plural } from '../state/format.ts';
 import { inboxCount } from '../state/live.ts';
 import { useResource } from '../state/resource.ts';
 import { toHref } from '../state/router.ts';
-import {
-  Button,
-  Card,
-  Empty,
-  Json,
-  Loaded,
-  PageHead,
-  Problem,
-  Status,
-  Time,
-} from '../ui/parts.tsx';
+import { Card, Empty, Loaded, PageHead, Time } from '../ui/parts.tsx';
 import { Questions } from '../ui/questions.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
 
-/** What waits for this person: questions of agents, approvals, changed tools. */
+/** What waits for this person: questions of agents, changed tools. */
 export function InboxScreen() {
   const inbox = useResource<Inbox>('inbox', {}, ({ type }) => type === 'inbox' || type === 'job');
   return (
     <div class="screen">
-      <PageHead title="Inbox" lead="What agents and rules wait for you to decide." />
+      <PageHead title="Inbox" lead="What agents wait for you to decide." />
       <Loaded from={inbox}>
         {(data) => {
-          const total = data.questions.length + data.approvals.length + data.held.length;
+          const total = data.questions.length + data.held.length;
           inboxCount.value = total;
           return (
             <>
               {total === 0 && (
                 <Empty title="Nothing waits for you.">
                   <p>
-                    Questions of agents in jobs, calls that a rule wants approved, and tools that
-                    changed appear here as they happen.
+                    Questions of agents in jobs, and tools that changed, appear here as they happen.
                   </p>
                 </Empty>
               )}
@@ -70,9 +58,6 @@ export function InboxScreen() {
                   </p>
                 </Card>
               ))}
-              {data.approvals.map((approval) => (
-                <Approval key={approval.id} approval={approval} onDone={inbox.reload} />
-              ))}
               {data.held.map(({ agent_id, tools }) => (
                 <Card
                   key={agent_id}
@@ -103,67 +88,4 @@ export function InboxScreen() {
 export async function answerJob(jobId: string, inputs: readonly GivenInput[]): Promise<void> {
   await act<{ job: JobDetail }>('POST', `jobs/${encodeURIComponent(jobId)}/input`, { inputs });
   notify('ok', 'The answer was sent; the job goes on.');
-}
-
-function Approval({ approval, onDone }: { approval: ApprovalView; onDone: () => void }) {
-  const note = useSignal('');
-  const isBusy = useSignal(false);
-  const error = useSignal<unknown>(undefined);
-  const decide = async (decision: 'approve' | 'deny') => {
-    isBusy.value = true;
-    error.value = undefined;
-    try {
-      const text = note.value.trim();
-      await act('POST', `approvals/${encodeURIComponent(approval.id)}`, {
-        decision,
-        ...(text !== '' && { note: text }),
-      });
-      notify('ok', decision === 'approve' ? 'Approved.' : 'Denied.');
-      onDone();
-    } catch (problem) {
-      error.value = problem;
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  return (
-    <Card
-      title={<Words text={`${approval.agent_id} · ${approval.capability}`} />}
-      actions={<Status value={approval.state} />}
-    >
-      <p>
-        <Words text={approval.principal} /> wants to make this call; the rule{' '}
-        <code>{approval.rule}</code> asks first. Open until{' '}
-        <Time at={approval.expires_at} style="full" />.
-      </p>
-      {approval.arguments !== undefined && (
-        <Json value={approval.arguments} label="Arguments of the call" />
-      )}
-      {error.value !== undefined && <Problem error={error.value} />}
-      {approval.may_decide ? (
-        <>
-          <label>
-            Note (optional)
-            <input
-              type="text"
-              value={note.value}
-              onInput={(event) => {
-                note.value = event.currentTarget.value;
-              }}
-            />
-          </label>
-          <div class="buttons">
-            <Button kind="main" busy={isBusy.value} onClick={() => void decide('approve')}>
-              Approve
-            </Button>
-            <Button kind="danger" busy={isBusy.value} onClick={() => void decide('deny')}>
-              Deny
-            </Button>
-          </div>
-        </>
-      ) : (
-        <p class="muted">You may see this, but not decide it.</p>
-      )}
-    </Card>
-  );
 }

@@ -8,14 +8,16 @@ import {
   type JobPage,
   type JobView,
 } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
 import { act, GatewayError, request } from '../state/api.ts';
 import { duration, toMs } from '../state/format.ts';
 import { useLines } from '../state/live.ts';
-import { useResource } from '../state/resource.ts';
+import { useOlder, useResource } from '../state/resource.ts';
 import { navigate, replaceQuery, route, toHref } from '../state/router.ts';
-import { type Column, DataTable } from '../ui/data-table.tsx';
-import { Confirm } from '../ui/dialog.tsx';
+import type { Column } from '../ui/data-table.tsx';
+import { ConfirmButton } from '../ui/dialog.tsx';
 import { EventList } from '../ui/event-list.tsx';
+import { FilterChoice } from '../ui/fields.tsx';
 import {
   Button,
   Card,
@@ -23,8 +25,6 @@ import {
   Empty,
   Facts,
   Json,
-  Loaded,
-  OwnOnly,
   PageHead,
   Problem,
   Status,
@@ -32,6 +32,7 @@ import {
   Time,
 } from '../ui/parts.tsx';
 import { Questions } from '../ui/questions.tsx';
+import { DetailScreen, ListScreen } from '../ui/screen.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
 import { answerJob } from './inbox.tsx';
@@ -44,7 +45,7 @@ export function Jobs() {
 const COLUMNS: readonly Column<JobView>[] = [
   {
     title: 'Job',
-    cell: ({ agent_id, capability }) => <Words text={`${agent_id ?? 'any'} · ${capability}`} />,
+    cell: ({ agent_id, capability }) => `${agent_id ?? 'any'} · ${capability}`,
   },
   { title: 'State', width: '150px', cell: ({ state }) => <Status value={state} /> },
   { title: 'Progress', width: '160px', cell: (job) => <Progress job={job} />, from: 'small' },
@@ -57,74 +58,48 @@ const COLUMNS: readonly Column<JobView>[] = [
   {
     title: 'Owner',
     width: '140px',
-    cell: ({ principal }) => <Words text={principal} />,
+    cell: ({ principal }) => principal,
     from: 'medium',
   },
-  { title: 'Created', width: '120px', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: 'Created',
+    width: '120px',
+    cell: ({ created_at }) => <Time at={created_at} />,
+    from: 'small',
+  },
 ];
+
+const STATES = Object.fromEntries(JOB_STATES.map((name) => [name, name.replace('_', ' ')]));
 
 function List() {
   const state = route.value.query.get('state') ?? '';
-  const older = useSignal<readonly JobView[]>([]);
-  const next = useSignal<string | undefined>(undefined);
   const page = useResource<JobPage>('jobs', { state, limit: 100 }, ({ type }) => type === 'job');
-  useEffect(() => {
-    older.value = [];
-    next.value = undefined;
-  }, [state]);
-  const more = async () => {
-    const cursor = older.value.length > 0 ? next.value : page.data?.next_cursor;
-    if (cursor === undefined) return;
-    const answer = await request<JobPage>('GET', 'jobs', { query: { state, limit: 100, cursor } });
-    if (!answer.running) return;
-    next.value = answer.next_cursor;
-    older.value = [...older.value, ...answer.jobs];
-  };
+  const older = useOlder(page, 'jobs', { state, limit: 100 });
   return (
-    <div class="screen tall">
-      <PageHead title="Jobs" lead="Calls that are stored before they are answered." />
-      <search class="filters">
-        <select
-          aria-label="State"
-          data-filter=""
+    <ListScreen
+      name="jobs"
+      title="Jobs"
+      lead="Calls that are stored before they are answered."
+      filters={
+        <FilterChoice
+          label="State"
+          any="Any state"
           value={state}
-          onChange={(event) => replaceQuery({ state: event.currentTarget.value || undefined })}
-        >
-          <option value="">Any state</option>
-          {JOB_STATES.map((name) => (
-            <option key={name} value={name}>
-              {name.replace('_', ' ')}
-            </option>
-          ))}
-        </select>
-      </search>
-      <div class="fill">
-        <Loaded from={page}>
-          {(data) => {
-            const known = new Set(data.jobs.map(({ job_id }) => job_id));
-            const rows = [...data.jobs, ...older.value.filter(({ job_id }) => !known.has(job_id))];
-            return (
-              <>
-                <OwnOnly scope={data.scope} what="jobs" right="admin:jobs" />
-                {rows.length === 0 ? (
-                  <NoJobs isNarrowed={state !== ''} />
-                ) : (
-                  <DataTable
-                    label="Jobs"
-                    columns={COLUMNS}
-                    rows={rows}
-                    rowKey={({ job_id }) => job_id}
-                    href={({ job_id }) => toHref(['jobs', job_id])}
-                    memory={`jobs ${state}`}
-                    onNearEnd={() => void more()}
-                  />
-                )}
-              </>
-            );
-          }}
-        </Loaded>
-      </div>
-    </div>
+          options={STATES}
+          set={(name) => replaceQuery({ state: name })}
+        />
+      }
+      from={page}
+      columns={COLUMNS}
+      rowsOf={({ jobs }) => {
+        const known = new Set(jobs.map(({ job_id }) => job_id));
+        const others = older.pages.flatMap((one) => one.jobs);
+        return [...jobs, ...others.filter(({ job_id }) => !known.has(job_id))];
+      }}
+      idOf={({ job_id }) => job_id}
+      empty={() => <NoJobs isNarrowed={state !== ''} />}
+      onNearEnd={() => void older.read()}
+    />
   );
 }
 
@@ -167,35 +142,26 @@ function Job({ id }: { id: string }) {
     (line) => line.type === 'job' && line.job.job_id === id,
   );
   return (
-    <div class="screen">
-      <p class="crumbs">
-        <a href={toHref(['jobs'])}>Jobs</a>
-      </p>
-      {resource.error?.status === 404 && resource.data === undefined ? (
-        <Empty title="There is no such job, or it is not yours." />
-      ) : (
-        <Loaded from={resource}>
-          {({ job }) => <Detail job={job} path={path} reload={resource.reload} />}
-        </Loaded>
-      )}
-    </div>
+    <DetailScreen
+      name="jobs"
+      title="Jobs"
+      from={resource}
+      missing={<Empty title="There is no such job, or it is not yours." />}
+    >
+      {({ job }) => <Detail job={job} path={path} reload={resource.reload} />}
+    </DetailScreen>
   );
 }
 
 function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: () => void }) {
-  const isCancelling = useSignal(false);
-  const error = useSignal<unknown>(undefined);
+  const { error, isBusy, run } = useAction();
   const isOver = ['succeeded', 'failed', 'cancelled'].includes(job.state);
   const retry = async () => {
-    error.value = undefined;
-    try {
-      const answer = await act<{ job: JobDetail }>('POST', `${path}/retry`);
-      notify('ok', 'A new job runs the same call.');
-      navigate(toHref(['jobs', answer.job.job_id]));
-    } catch (problem) {
-      error.value = problem;
-    }
+    const answer = await act<{ job: JobDetail }>('POST', `${path}/retry`);
+    notify('ok', 'A new job runs the same call.');
+    navigate(toHref(['jobs', answer.job.job_id]));
   };
+  const { result } = job.result ?? {};
   return (
     <>
       <PageHead
@@ -205,17 +171,25 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
         }
       >
         {!isOver && !job.cancelling && (
-          <Button kind="danger" onClick={() => (isCancelling.value = true)}>
-            Cancel
-          </Button>
+          <ConfirmButton
+            label="Cancel"
+            title="Cancel this job?"
+            action="Cancel the job"
+            onConfirm={async () => {
+              await act('POST', `${path}/cancel`);
+              reload();
+            }}
+          >
+            <p>The agent is asked to stop. What it did already stays done.</p>
+          </ConfirmButton>
         )}
         {isOver && job.is_own && (
-          <Button kind="main" onClick={() => void retry()}>
+          <Button kind="main" busy={isBusy} onClick={() => void run(retry)}>
             Run again
           </Button>
         )}
       </PageHead>
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error !== undefined && <Problem error={error} />}
       <Card title="State">
         {job.progress && !isOver && (
           <p>
@@ -227,7 +201,7 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
         <Facts
           rows={[
             ['Job', <code>{job.job_id}</code>],
-            ['Owner', <Words text={job.principal} />],
+            ['Owner', job.principal],
             ['Created', <Time at={job.created_at} style="full" />],
             ['Changed', <Time at={job.updated_at} />],
             ['Attempt', `${job.attempt} of ${job.attempts_allowed}`],
@@ -259,30 +233,15 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
           )}
         </Card>
       )}
-      {job.result?.result && (
+      {result && (
         <Card title="Answer">
-          {job.result.result.answer !== undefined && (
-            <TextBox class="answer" label="Answer" text={job.result.result.answer} />
+          {result.answer !== undefined && (
+            <TextBox class="answer" label="Answer" text={result.answer} />
           )}
-          {job.result.result.data !== undefined && (
-            <Json value={job.result.result.data} label="Data of the answer" />
-          )}
+          {result.data !== undefined && <Json value={result.data} label="Data of the answer" />}
         </Card>
       )}
       {job.is_own && <StoredEvents job={job} path={path} />}
-      {isCancelling.value && (
-        <Confirm
-          title="Cancel this job?"
-          action="Cancel the job"
-          onClose={() => (isCancelling.value = false)}
-          onConfirm={async () => {
-            await act('POST', `${path}/cancel`);
-            reload();
-          }}
-        >
-          <p>The agent is asked to stop. What it did already stays done.</p>
-        </Confirm>
-      )}
     </>
   );
 }

@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals';
 import type { CreatedKey, KeyList, KeyView } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import { Confirm, Dialog } from '../ui/dialog.tsx';
-import { PickField, TextField } from '../ui/fields.tsx';
+import { ConfirmButton, Dialog } from '../ui/dialog.tsx';
+import { ActionForm, PickField, TextField, TIERS } from '../ui/fields.tsx';
 import {
   Badge,
   Button,
@@ -14,14 +15,13 @@ import {
   Loaded,
   OwnOnly,
   PageHead,
-  Problem,
   Status,
-  Tabs,
   Time,
 } from '../ui/parts.tsx';
+import { chosen, Tabs } from '../ui/tabs.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
-import { Decode, Simulate } from './tokens.tsx';
+import { Decode, RevokeGrant, Simulate } from './tokens.tsx';
 
 const VIEWS = ['keys', 'decode', 'simulate', 'revoked'] as const;
 const TITLES = {
@@ -32,8 +32,8 @@ const TITLES = {
 };
 
 export function Keys() {
-  const view = useSignal<(typeof VIEWS)[number]>('keys');
-  const asks = useSignal<KeyView | 'create' | undefined>(undefined);
+  const view = chosen('tab', VIEWS);
+  const isCreating = useSignal(false);
   const keys = useResource<KeyList>('keys');
   return (
     <div class="screen">
@@ -42,56 +42,35 @@ export function Keys() {
         lead="Who may call, with what, and what a token stands for."
       >
         {who()?.rights.keys && (
-          <Button kind="main" onClick={() => (asks.value = 'create')}>
+          <Button kind="main" onClick={() => (isCreating.value = true)}>
             Create a key
           </Button>
         )}
       </PageHead>
-      <Tabs
-        label="View"
-        names={VIEWS}
-        titles={TITLES}
-        current={view.value}
-        onPick={(name) => {
-          view.value = name;
-        }}
-      />
-      {view.value === 'decode' && <Decode />}
-      {view.value === 'simulate' && <Simulate keys={keys.data?.keys ?? []} />}
-      {view.value === 'keys' && (
+      <Tabs label="View" parameter="tab" titles={TITLES} current={view} />
+      {view === 'decode' && <Decode onRevoked={keys.reload} />}
+      {view === 'simulate' && <Simulate keys={keys.data?.keys ?? []} />}
+      {view === 'keys' && (
         <Loaded from={keys}>
           {(data) => (
             <>
-              <OwnOnly scope={data.scope} what="key" right="admin:keys" />
-              <KeyTable keys={data.keys} onRevoke={(key) => (asks.value = key)} />
+              {data.scope === 'own' && <OwnOnly what="keys" />}
+              <KeyTable keys={data.keys} onDone={keys.reload} />
             </>
           )}
         </Loaded>
       )}
-      {view.value === 'revoked' && (
+      {view === 'revoked' && (
         <Loaded from={keys}>{(data) => <Revoked list={data} onDone={keys.reload} />}</Loaded>
       )}
-      {asks.value === 'create' && (
-        <Create onClose={() => (asks.value = undefined)} onDone={keys.reload} />
-      )}
-      {asks.value !== undefined && asks.value !== 'create' && (
-        <Revoke
-          keyView={asks.value}
-          onClose={() => (asks.value = undefined)}
-          onDone={keys.reload}
-        />
+      {isCreating.value && (
+        <Create onClose={() => (isCreating.value = false)} onDone={keys.reload} />
       )}
     </div>
   );
 }
 
-function KeyTable({
-  keys,
-  onRevoke,
-}: {
-  keys: readonly KeyView[];
-  onRevoke: (key: KeyView) => void;
-}) {
+function KeyTable({ keys, onDone }: { keys: readonly KeyView[]; onDone: () => void }) {
   return (
     <Card title="Keys">
       <PlainTable
@@ -107,7 +86,7 @@ function KeyTable({
               </>
             ),
           },
-          { title: 'Person or agent', cell: ({ principal }) => <Words text={principal} /> },
+          { title: 'Person or agent', cell: ({ principal }) => principal, from: 'small' },
           { title: 'State', cell: ({ state }) => <Status value={state} /> },
           { title: 'Tier', cell: ({ tier }) => tier, from: 'small' },
           {
@@ -125,14 +104,8 @@ function KeyTable({
           {
             title: 'Revoke',
             cell: (key) =>
-              who()?.rights.keys && key.state === 'active' ? (
-                <Button
-                  kind="danger"
-                  onClick={() => onRevoke(key)}
-                  aria-label={`Revoke ${key.key_id}`}
-                >
-                  Revoke
-                </Button>
+              who()?.rights.keys && key.state === 'active' && key.source === 'state' ? (
+                <Revoke keyView={key} onDone={onDone} />
               ) : null,
           },
         ]}
@@ -141,13 +114,13 @@ function KeyTable({
   );
 }
 
-function Revoke(props: { keyView: KeyView; onClose: () => void; onDone: () => void }) {
+function Revoke(props: { keyView: KeyView; onDone: () => void }) {
   const { key_id, principal, is_mine } = props.keyView;
   return (
-    <Confirm
+    <ConfirmButton
+      name={`Revoke ${key_id}`}
       title={`Revoke the key ${key_id}?`}
       action="Revoke"
-      onClose={props.onClose}
       onConfirm={async () => {
         await act('POST', `keys/${encodeURIComponent(key_id)}/revoke`);
         notify('ok', `The key ${key_id} is revoked.`);
@@ -163,13 +136,13 @@ function Revoke(props: { keyView: KeyView; onClose: () => void; onDone: () => vo
           <Badge tone="warn">yours</Badge> It opened this session: you will be signed out.
         </p>
       )}
-    </Confirm>
+    </ConfirmButton>
   );
 }
 
 function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   const created = useSignal<CreatedKey | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
+  const creating = useAction();
   const form = useSignal({
     key_id: '',
     principal: '',
@@ -180,22 +153,16 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }
   const set = (name: string) => (value: string) => {
     form.value = { ...form.value, [name]: value };
   };
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    error.value = undefined;
+  const create = async () => {
     const { key_id, principal, scopes, tier, hours } = form.value;
-    try {
-      created.value = await act<CreatedKey>('POST', 'keys', {
-        key_id,
-        principal: principal || key_id,
-        tier,
-        scopes: scopes.split(/[\s,]+/).filter(Boolean),
-        ...(hours !== '' && { expires_in_hours: Number(hours) }),
-      });
-      onDone();
-    } catch (problem) {
-      error.value = problem;
-    }
+    created.value = await act<CreatedKey>('POST', 'keys', {
+      key_id,
+      principal: principal || key_id,
+      tier,
+      scopes: scopes.split(/[\s,]+/).filter(Boolean),
+      ...(hours !== '' && { expires_in_hours: Number(hours) }),
+    });
+    onDone();
   };
   if (created.value !== undefined) {
     return (
@@ -212,7 +179,12 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }
   }
   return (
     <Dialog title="Create a key" onClose={onClose}>
-      <form class="stack-form" onSubmit={(event) => void submit(event)}>
+      <ActionForm
+        action={creating}
+        submit="Create"
+        onSubmit={create}
+        buttons={<Button onClick={onClose}>Cancel</Button>}
+      >
         <TextField label="Name of the key" value={form.value.key_id} set={set('key_id')} required />
         <TextField
           label="Person or agent"
@@ -226,25 +198,13 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }
           set={set('scopes')}
           hint="Such as agent:percy, capability:files/read_file, toolset:agents, admin:calls"
         />
-        <TextField
-          label="Tier"
-          value={form.value.tier}
-          set={set('tier')}
-          hint="local, org, partner or public"
-        />
+        <PickField label="Tier" value={form.value.tier} options={TIERS} set={set('tier')} />
         <TextField
           label="Expires after (hours, optional)"
           value={form.value.hours}
           set={set('hours')}
         />
-        {error.value !== undefined && <Problem error={error.value} />}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit">
-            Create
-          </Button>
-        </footer>
-      </form>
+      </ActionForm>
     </Dialog>
   );
 }
@@ -253,6 +213,7 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
   const id = useSignal('');
   const kind = useSignal('grant');
   const asks = useSignal(false);
+  const asking = useAction();
   return (
     <Card
       title="Revoked grants, persons and agents"
@@ -267,19 +228,18 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
           rowKey={({ kind: what, id: name, epoch }) => `${what} ${name} ${epoch}`}
           columns={[
             { title: 'What', cell: ({ kind: what }) => what },
-            { title: 'Name', cell: ({ id: name }) => <Words text={name} /> },
+            { title: 'Name', cell: ({ id: name }) => name },
             { title: 'Epoch', cell: ({ epoch }) => epoch, align: 'end' },
             { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
           ]}
         />
       )}
       {who()?.rights.keys && (
-        <form
-          class="stack-form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            asks.value = true;
-          }}
+        <ActionForm
+          action={asking}
+          kind="danger"
+          submit="Revoke"
+          onSubmit={async () => (asks.value = true)}
         >
           <PickField
             label="Revoke a"
@@ -288,26 +248,15 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
             set={(name) => (kind.value = name)}
           />
           <TextField label="Name" value={id.value} set={(name) => (id.value = name)} required />
-          <div class="buttons">
-            <Button kind="danger" type="submit">
-              Revoke
-            </Button>
-          </div>
-        </form>
+        </ActionForm>
       )}
       {asks.value && (
-        <Confirm
-          title={`Revoke the ${kind.value} ${id.value}?`}
-          action="Revoke"
+        <RevokeGrant
+          kind={kind.value}
+          id={id.value.trim()}
           onClose={() => (asks.value = false)}
-          onConfirm={async () => {
-            await act('POST', 'keys/revoke-grant', { kind: kind.value, id: id.value.trim() });
-            notify('ok', 'Revoked.');
-            onDone();
-          }}
-        >
-          <p>Passports and mandates that stand for it are refused from now on.</p>
-        </Confirm>
+          onDone={onDone}
+        />
       )}
     </Card>
   );

@@ -15,11 +15,12 @@ import { count, duration, percent, plural } from '../state/format.ts';
 import { keep, readKept } from '../state/kept.ts';
 import { runningCalls } from '../state/live.ts';
 import { useResource } from '../state/resource.ts';
-import { replaceQuery, route, toHref } from '../state/router.ts';
+import { replaceQuery, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { Bars } from '../ui/bars.tsx';
 import { CallStatusBadge } from '../ui/call-status.tsx';
-import { LazyChart } from '../ui/lazy-chart.tsx';
+import { Segments } from '../ui/fields.tsx';
+import { Lazy } from '../ui/lazy.tsx';
 import {
   Badge,
   Card,
@@ -32,11 +33,13 @@ import {
   Status,
   Time,
 } from '../ui/parts.tsx';
+import { chosen } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
 
+const loadChart = async () => (await import('../ui/chart.tsx')).Chart;
+
 export function Overview() {
-  const chosen = route.value.query.get('window');
-  const window = WINDOWS.find((name) => name === chosen) ?? '15m';
+  const window = chosen('window', WINDOWS);
   const overview = useResource<OverviewData>(
     'overview',
     { window },
@@ -53,22 +56,18 @@ export function Overview() {
   );
 }
 
+const WINDOW_TITLES = Object.fromEntries(WINDOWS.map((name) => [name, name])) as {
+  [Name in Window]: string;
+};
+
 export function WindowPicker({ current }: { current: Window }) {
   return (
-    <fieldset class="segments">
-      <legend class="visually-hidden">Time range</legend>
-      {WINDOWS.map((name) => (
-        <label key={name}>
-          <input
-            type="radio"
-            name="window"
-            checked={name === current}
-            onChange={() => replaceQuery({ window: name })}
-          />
-          <span>{name}</span>
-        </label>
-      ))}
-    </fieldset>
+    <Segments
+      legend="Time range"
+      current={current}
+      titles={WINDOW_TITLES}
+      set={(window) => replaceQuery({ window })}
+    />
   );
 }
 
@@ -77,7 +76,7 @@ function Content({ data }: { data: OverviewData }) {
   const isDone = checklist.has_agent && checklist.has_call && checklist.has_client;
   return (
     <>
-      <OwnOnly scope={data.scope} what="calls" right="admin:calls" />
+      {data.scope === 'own' && <OwnOnly what="calls" />}
       {!isDone && <FirstSteps data={data} />}
       {calls === undefined ? (
         data.journal && <Card title="Calls">{<Off off={data.journal} />}</Card>
@@ -171,10 +170,10 @@ function Calls({ calls }: { calls: NonNullable<OverviewData['calls']> }) {
       `${calls.per_minute.toFixed(calls.per_minute < 10 ? 1 : 0)} per minute`,
     ],
     ['Errors', percent(share), plural(calls.errors, 'call')],
-    ['Fallbacks', count(calls.fallbacks), 'another agent answered'],
-    ['Median', calls.p50_ms === undefined ? '–' : duration(calls.p50_ms), 'half are faster'],
-    ['p95', calls.p95_ms === undefined ? '–' : duration(calls.p95_ms), '1 of 20 is slower'],
-    ['p99', calls.p99_ms === undefined ? '–' : duration(calls.p99_ms), '1 of 100 is slower'],
+    ['Fallbacks', count(calls.fallbacks), 'another agent was asked'],
+    ['Median', duration(calls.p50_ms) || '–', 'half are faster'],
+    ['p95', duration(calls.p95_ms) || '–', '1 of 20 is slower'],
+    ['p99', duration(calls.p99_ms) || '–', '1 of 100 is slower'],
     ['Running', count(running), 'right now'],
   ];
   return (
@@ -205,7 +204,7 @@ function Calls({ calls }: { calls: NonNullable<OverviewData['calls']> }) {
         ))}
       </dl>
       <Bars points={calls.series} stepMs={calls.step_ms} />
-      {isOpen.value && <LazyChart points={calls.series} />}
+      {isOpen.value && <Lazy name="chart" load={loadChart} with={{ points: calls.series }} />}
       {calls.by_error.length > 0 && (
         <p class="chips">
           {calls.by_error.map(({ code, count: times }) => (
@@ -273,7 +272,7 @@ function CallList({ calls }: { calls: readonly CallRow[] }) {
       {calls.map((call) => (
         <li key={call.call_id}>
           <a class="grow" href={toHref(['calls', call.trace_id])}>
-            <Words text={`${call.agent_id ?? '?'} · ${call.capability}`} />
+            <Words text={`${call.primary_id ?? call.agent_id ?? '?'} · ${call.capability}`} />
           </a>
           {call.duration_ms !== undefined && (
             <span class="muted">{duration(call.duration_ms)}</span>

@@ -4,7 +4,7 @@ import { duration, now, plural, toMs } from '../state/format.ts';
 import { useInterest } from '../state/live.ts';
 import { useResource } from '../state/resource.ts';
 import { route, toHref } from '../state/router.ts';
-import { type Column, DataTable, PlainTable } from '../ui/data-table.tsx';
+import { type Column, PlainTable } from '../ui/data-table.tsx';
 import {
   Card,
   CodeBlock,
@@ -12,11 +12,11 @@ import {
   Facts,
   Json,
   Loaded,
-  OwnOnly,
   PageHead,
   Status,
   Time,
 } from '../ui/parts.tsx';
+import { DetailScreen, ListScreen } from '../ui/screen.tsx';
 import { Words } from '../ui/words.tsx';
 
 export function Sessions() {
@@ -25,11 +25,12 @@ export function Sessions() {
 }
 
 const COLUMNS: readonly Column<SessionRow>[] = [
-  { title: 'Session', cell: ({ session_id }) => <Words text={session_id} /> },
+  { title: 'Session', cell: ({ session_id }) => session_id },
   { title: 'State', width: '120px', cell: ({ state }) => <Status value={state} /> },
   {
     title: 'Members',
     width: '150px',
+    from: 'small',
     cell: ({ members, connected }) => `${members}, ${connected} connected`,
   },
   { title: 'Locks', width: '70px', align: 'end', cell: ({ locks }) => locks, from: 'small' },
@@ -38,7 +39,7 @@ const COLUMNS: readonly Column<SessionRow>[] = [
   {
     title: 'Owner',
     width: '140px',
-    cell: ({ principal }) => <Words text={principal} />,
+    cell: ({ principal }) => principal,
     from: 'medium',
   },
   {
@@ -53,40 +54,24 @@ function List() {
   useInterest({ session: '*' });
   const sessions = useResource<SessionList>('sessions', {}, ({ type }) => type === 'session');
   return (
-    <div class="screen tall">
-      <PageHead
-        title="Sessions"
-        lead="What agents that work together share: members, context, locks."
-      />
-      <span />
-      <div class="fill">
-        <Loaded from={sessions}>
-          {(data) => (
-            <>
-              <OwnOnly scope={data.scope} what="sessions" right="admin:sessions" />
-              {data.sessions.length === 0 ? (
-                <Empty title="No sessions yet.">
-                  <p>Agents open one with the coordination tools, or over JSON-RPC:</p>
-                  <CodeBlock
-                    text="starloom rpc session_manager.create '{}'"
-                    label="Command that creates a session"
-                  />
-                </Empty>
-              ) : (
-                <DataTable
-                  label="Sessions"
-                  columns={COLUMNS}
-                  rows={data.sessions}
-                  rowKey={({ session_id }) => session_id}
-                  href={({ session_id }) => toHref(['sessions', session_id])}
-                  memory="sessions"
-                />
-              )}
-            </>
-          )}
-        </Loaded>
-      </div>
-    </div>
+    <ListScreen
+      name="sessions"
+      title="Sessions"
+      lead="What agents that work together share: members, context, locks."
+      from={sessions}
+      columns={COLUMNS}
+      rowsOf={(data) => data.sessions}
+      idOf={({ session_id }) => session_id}
+      empty={() => (
+        <Empty title="No sessions yet.">
+          <p>Agents open one with the coordination tools, or over JSON-RPC:</p>
+          <CodeBlock
+            text="starloom rpc session_manager.create '{}'"
+            label="Command that creates a session"
+          />
+        </Empty>
+      )}
+    />
   );
 }
 
@@ -99,16 +84,14 @@ function Session({ id }: { id: string }) {
     (line) => line.type === 'session' && (line.session_id === undefined || line.session_id === id),
   );
   return (
-    <div class="screen">
-      <p class="crumbs">
-        <a href={toHref(['sessions'])}>Sessions</a>
-      </p>
-      {resource.error?.status === 404 && resource.data === undefined ? (
-        <Empty title="There is no such session, or it is not yours." />
-      ) : (
-        <Loaded from={resource}>{(session) => <Detail session={session} path={path} />}</Loaded>
-      )}
-    </div>
+    <DetailScreen
+      name="sessions"
+      title="Sessions"
+      from={resource}
+      missing={<Empty title="There is no such session, or it is not yours." />}
+    >
+      {(session) => <Detail session={session} path={path} />}
+    </DetailScreen>
   );
 }
 
@@ -121,9 +104,9 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
       />
       <Facts
         rows={[
-          ['Owner', <Words text={session.principal} />],
+          ['Owner', session.principal],
           ['Created', <Time at={session.created_at} style="full" />],
-          ['By', <Words text={session.created_by} />],
+          ['By', session.created_by],
           ['Writes need', session.mode === 'lock' ? 'a lock' : 'the current version'],
           ['Version', session.version],
           ['Lives', duration(session.ttl_ms)],
@@ -144,7 +127,7 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
             rows={session.member_list}
             rowKey={({ agent_id }) => agent_id}
             columns={[
-              { title: 'Agent', cell: ({ agent_id }) => <Words text={agent_id} /> },
+              { title: 'Agent', cell: ({ agent_id }) => agent_id },
               {
                 title: 'Presence',
                 cell: ({ connected }) => <Status value={connected ? 'connected' : 'away'} />,
@@ -164,8 +147,8 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
               rows={session.lock_list}
               rowKey={({ resource, holder }) => `${resource} ${holder}`}
               columns={[
-                { title: 'Resource', cell: ({ resource }) => <Words text={resource} /> },
-                { title: 'Holder', cell: ({ holder }) => <Words text={holder} /> },
+                { title: 'Resource', cell: ({ resource }) => resource },
+                { title: 'Holder', cell: ({ holder }) => holder },
                 {
                   title: 'Fencing token',
                   cell: ({ fencing_token }) => fencing_token,
@@ -175,7 +158,7 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
                   title: 'Expires',
                   cell: ({ expires_at }) => expires_at && <Expiry at={expires_at} />,
                 },
-                { title: 'Waiting', cell: ({ waiting }) => <Words text={waiting.join(', ')} /> },
+                { title: 'Waiting', cell: ({ waiting }) => waiting.join(', ') },
               ]}
             />
           )}
@@ -220,7 +203,7 @@ function History({ path, version }: { path: string; version: number }) {
                     cell: ({ at }) => at && <Time at={at} style="full" />,
                     from: 'small',
                   },
-                  { title: 'By', cell: ({ agent_id }) => <Words text={agent_id ?? ''} /> },
+                  { title: 'By', cell: ({ agent_id }) => agent_id ?? '' },
                   { title: 'Did', cell: ({ operation }) => operation },
                   {
                     title: 'What',

@@ -1,29 +1,25 @@
 import { useSignal } from '@preact/signals';
 import type { ConfigValue, ConfigView } from '../api-types.ts';
 import { useResource } from '../state/resource.ts';
-import { replaceQuery, route } from '../state/router.ts';
 import { who } from '../state/session.ts';
-import { THEMES, theme } from '../state/theme.ts';
+import { theme } from '../state/theme.ts';
 import { PlainTable } from '../ui/data-table.tsx';
+import { Check, FilterText, Segments } from '../ui/fields.tsx';
 import { setSingleKeys, singleKeys } from '../ui/keys.ts';
-import { Badge, Card, CodeBlock, Facts, Loaded, PageHead, Tabs, Time } from '../ui/parts.tsx';
+import { Badge, Card, CodeBlock, Facts, Loaded, PageHead, Time } from '../ui/parts.tsx';
 import { plainText } from '../ui/plain-text.ts';
+import { chosen, Tabs } from '../ui/tabs.tsx';
 
 const VIEWS = ['connect', 'configuration', 'you'] as const;
+const TITLES = { connect: 'Connect your client', configuration: 'Configuration', you: 'You' };
 
 export function Settings() {
-  const view = VIEWS.find((name) => name === route.value.query.get('tab')) ?? 'connect';
+  const view = chosen('tab', VIEWS);
   const config = useResource<ConfigView>('config');
   return (
     <div class="screen">
       <PageHead title="Settings" />
-      <Tabs
-        label="View"
-        names={VIEWS}
-        titles={{ connect: 'Connect your client', configuration: 'Configuration', you: 'You' }}
-        current={view}
-        onPick={(tab) => replaceQuery({ tab })}
-      />
+      <Tabs label="View" parameter="tab" titles={TITLES} current={view} />
       {view === 'you' && <You />}
       {view !== 'you' && (
         <Loaded from={config}>
@@ -72,25 +68,12 @@ function Configuration({ config }: { config: ConfigView }) {
       actions={config.path && <span class="muted small">read from {config.path}</span>}
     >
       <search class="filters">
-        <input
-          type="search"
-          aria-label="Filter keys"
-          placeholder="Filter keys"
-          data-filter=""
-          onInput={(event) => {
-            words.value = event.currentTarget.value;
-          }}
+        <FilterText label="Filter keys" value={words.value} set={(text) => (words.value = text)} />
+        <Check
+          label="Only what is set"
+          checked={onlySet.value}
+          set={(isSet) => (onlySet.value = isSet)}
         />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={onlySet.value}
-            onChange={(event) => {
-              onlySet.value = event.currentTarget.checked;
-            }}
-          />
-          Only what is set
-        </label>
       </search>
       <PlainTable<ConfigValue>
         label="Configuration"
@@ -141,28 +124,13 @@ function You() {
         />
       </Card>
       <Card title="This browser">
-        <fieldset class="segments choice">
-          <legend class="visually-hidden">Theme</legend>
-          {THEMES.map((name) => (
-            <label key={name}>
-              <input
-                type="radio"
-                name="theme"
-                checked={theme.value === name}
-                onChange={() => (theme.value = name)}
-              />
-              <span>{name}</span>
-            </label>
-          ))}
-        </fieldset>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={singleKeys.value}
-            onChange={(event) => setSingleKeys(event.currentTarget.checked)}
-          />
-          Shortcuts of a single key
-        </label>
+        <Segments
+          legend="Theme"
+          current={theme.value}
+          titles={{ system: 'system', light: 'light', dark: 'dark' }}
+          set={(name) => (theme.value = name)}
+        />
+        <Check label="Shortcuts of a single key" checked={singleKeys.value} set={setSingleKeys} />
       </Card>
     </>
   );

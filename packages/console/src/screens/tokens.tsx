@@ -1,80 +1,114 @@
 import { useSignal } from '@preact/signals';
 import type { AgentList, DecodedToken, KeyView, Simulation } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
 import { act, GatewayError } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
-import { PickField, TextField } from '../ui/fields.tsx';
+import { who } from '../state/session.ts';
+import { Chain } from '../ui/chain.tsx';
+import { Confirm } from '../ui/dialog.tsx';
+import { ActionForm, PickField, TextField } from '../ui/fields.tsx';
 import { Badge, Button, Card, Facts, Json, Problem, Status, Time } from '../ui/parts.tsx';
-import { Words } from '../ui/words.tsx';
+import { notify } from '../ui/toasts.tsx';
 
 /** What a passport or mandate stands for, as the gateway verifies it. */
-export function Decode() {
+export function Decode({ onRevoked }: { onRevoked: () => void }) {
   const token = useSignal('');
   const decoded = useSignal<DecodedToken | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    error.value = undefined;
-    try {
-      decoded.value = await act<DecodedToken>('POST', 'keys/decode', { token: token.value.trim() });
-    } catch (problem) {
-      decoded.value = undefined;
-      error.value = problem;
-    }
+  const isRevoking = useSignal(false);
+  const reading = useAction();
+  const read = async () => {
+    decoded.value = undefined;
+    decoded.value = await act<DecodedToken>('POST', 'keys/decode', { token: token.value.trim() });
   };
-  const found = decoded.value;
+  const grant = decoded.value?.grant;
   return (
     <Card title="Read a passport or mandate">
-      <form class="stack-form" onSubmit={(event) => void submit(event)}>
-        <label for="token">Token</label>
-        <textarea
-          id="token"
-          class="mono"
-          spellcheck={false}
+      <ActionForm action={reading} submit="Read" onSubmit={read}>
+        <TextField
+          label="Token"
+          lines="code"
           value={token.value}
-          onInput={(event) => {
-            token.value = event.currentTarget.value;
-          }}
+          set={(text) => (token.value = text)}
+          hint="The gateway verifies it; it is not stored."
         />
-        <p class="muted small">The gateway verifies it; it is not stored.</p>
+      </ActionForm>
+      {decoded.value !== undefined && <Decoded token={decoded.value} />}
+      {grant !== undefined && decoded.value?.valid && who()?.rights.keys && (
         <div class="buttons">
-          <Button kind="main" type="submit">
-            Read
+          <Button kind="danger" onClick={() => (isRevoking.value = true)}>
+            Revoke its grant
           </Button>
         </div>
-      </form>
-      {error.value !== undefined && <Problem error={error.value} />}
-      {found !== undefined && (
-        <>
-          <p>
-            <Badge tone={found.valid ? 'ok' : 'bad'}>{found.valid ? 'valid' : 'refused'}</Badge>{' '}
-            {found.kind}
-          </p>
-          {found.error && <Problem error={new GatewayError(found.error, 0)} />}
-          <ol class="chain">
-            {found.chain.map(({ kind, id }, index) => (
-              <li key={`${kind} ${id} ${index}`}>
-                <span class="link-box">
-                  <Words text={id} /> <span class="muted small">{kind}</span>
-                </span>
-              </li>
-            ))}
-          </ol>
-          <Facts
-            rows={[
-              ['Acts for', found.principal],
-              ['Acts', found.delegate],
-              ['Good at', found.audience],
-              ['Grant', found.grant],
-              ['May call', found.cap.join(', ')],
-              ['Scopes', found.scp.join(', ')],
-              ['Issued', found.issued_at && <Time at={found.issued_at} style="full" />],
-              ['Expires', found.expires_at && <Time at={found.expires_at} style="full" />],
-            ]}
-          />
-          <Json value={found.claims} label="Claims" />
-        </>
+      )}
+      {isRevoking.value && grant !== undefined && (
+        <RevokeGrant
+          kind="grant"
+          id={grant}
+          onClose={() => (isRevoking.value = false)}
+          onDone={() => {
+            onRevoked();
+            void reading.run(read);
+          }}
+        />
       )}
     </Card>
+  );
+}
+
+function Decoded({ token }: { token: DecodedToken }) {
+  if (token.kind === 'unknown') {
+    return (
+      <p role="status">
+        <Badge tone="bad">unknown</Badge> This is no passport and no mandate of a gateway.
+      </p>
+    );
+  }
+  return (
+    <>
+      <p role="status">
+        <Badge tone={token.valid ? 'ok' : 'bad'}>{token.valid ? 'valid' : 'refused'}</Badge>{' '}
+        {token.kind}
+      </p>
+      {token.error && <Problem error={new GatewayError(token.error, 0)} />}
+      <Chain links={token.chain} />
+      <Facts
+        rows={[
+          ['Acts for', token.principal],
+          ['Acts', token.delegate],
+          ['Good at', token.audience],
+          ['Grant', token.grant],
+          ['May call', token.cap.join(', ')],
+          ['Scopes', token.scp.join(', ')],
+          ['Issued', token.issued_at && <Time at={token.issued_at} style="full" />],
+          ['Expires', token.expires_at && <Time at={token.expires_at} style="full" />],
+        ]}
+      />
+      <Json value={token.claims} label="Claims" />
+    </>
+  );
+}
+
+/** Asks, and then refuses what stands for a grant, a delegate or a principal. */
+export function RevokeGrant(props: {
+  kind: string;
+  id: string;
+  onClose: () => void;
+  onDone: () => void;
+}) {
+  const { kind, id } = props;
+  return (
+    <Confirm
+      title={`Revoke the ${kind} ${id}?`}
+      action="Revoke"
+      onClose={props.onClose}
+      onConfirm={async () => {
+        await act('POST', 'keys/revoke-grant', { kind, id });
+        notify('ok', `The ${kind} ${id} is revoked.`);
+        props.onDone();
+      }}
+    >
+      <p>Passports and mandates that stand for it are refused from now on.</p>
+    </Confirm>
   );
 }
 
@@ -82,16 +116,10 @@ export function Simulate({ keys }: { keys: readonly KeyView[] }) {
   const agents = useResource<AgentList>('agents');
   const form = useSignal({ key_id: '', agent_id: '', capability: '' });
   const result = useSignal<Simulation | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    error.value = undefined;
+  const simulating = useAction();
+  const simulate = async () => {
     result.value = undefined;
-    try {
-      result.value = await act<Simulation>('POST', 'keys/simulate', form.value);
-    } catch (problem) {
-      error.value = problem;
-    }
+    result.value = await act<Simulation>('POST', 'keys/simulate', form.value);
   };
   const set = (change: Partial<typeof form.value>) => {
     form.value = { ...form.value, ...change };
@@ -102,7 +130,7 @@ export function Simulate({ keys }: { keys: readonly KeyView[] }) {
       <p class="muted">
         Nothing is called: scopes and rules decide as they would for the real call.
       </p>
-      <form class="stack-form" onSubmit={(event) => void submit(event)}>
+      <ActionForm action={simulating} submit="Simulate" onSubmit={simulate}>
         <PickField
           label="Key"
           value={form.value.key_id}
@@ -121,12 +149,7 @@ export function Simulate({ keys }: { keys: readonly KeyView[] }) {
           set={(capability) => set({ capability })}
           required
         />
-        <div class="buttons">
-          <Button kind="main" type="submit">
-            Simulate
-          </Button>
-        </div>
-      </form>
+      </ActionForm>
       <div role="status">
         {result.value && (
           <p>
@@ -141,7 +164,6 @@ export function Simulate({ keys }: { keys: readonly KeyView[] }) {
           </p>
         )}
       </div>
-      {error.value !== undefined && <Problem error={error.value} />}
     </Card>
   );
 }

@@ -1,32 +1,21 @@
-import { useSignal } from '@preact/signals';
-import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { type Topology, WINDOWS } from '../api-types.ts';
 import { duration, percent } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
-import { route, toHref } from '../state/router.ts';
+import { toHref } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import {
-  Badge,
-  Card,
-  Empty,
-  Loaded,
-  Loading,
-  OwnOnly,
-  PageHead,
-  Problem,
-  Tabs,
-} from '../ui/parts.tsx';
+import { Lazy } from '../ui/lazy.tsx';
+import { Badge, Card, Empty, Loaded, OwnOnly, PageHead } from '../ui/parts.tsx';
+import { chosen, Tabs } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
 import { WindowPicker } from './overview.tsx';
 
 const VIEWS = ['graph', 'table'] as const;
+const loadGraph = async () => (await import('../ui/graph.tsx')).Graph;
 
 /** Who calls whom: as a picture, and as the same figures in a table. */
 export function TopologyScreen() {
-  const chosen = route.value.query.get('window');
-  const window = WINDOWS.find((name) => name === chosen) ?? '1h';
-  const view = useSignal<(typeof VIEWS)[number]>('graph');
+  const window = chosen('window', ['1h', ...WINDOWS]);
+  const view = chosen('view', VIEWS);
   const topology = useResource<Topology>('topology', { window }, ({ type }) => type === 'call');
   return (
     <div class="screen">
@@ -36,7 +25,7 @@ export function TopologyScreen() {
       <Loaded from={topology}>
         {(data) => (
           <>
-            <OwnOnly scope={data.scope} what="calls" right="admin:calls" />
+            {data.scope === 'own' && <OwnOnly what="calls" />}
             {data.loops.map((loop) => (
               <p class="note" key={loop.join()}>
                 <Badge tone="warn">loop</Badge> <Words text={loop.map(nameOf).join(' → ')} />
@@ -52,20 +41,38 @@ export function TopologyScreen() {
               <>
                 <Tabs
                   label="View"
-                  names={VIEWS}
-                  current={view.value}
+                  parameter="view"
+                  current={view}
                   titles={{ graph: 'Graph', table: 'Table' }}
-                  onPick={(name) => {
-                    view.value = name;
-                  }}
                 />
-                {view.value === 'graph' ? <LazyGraph topology={data} /> : <Table topology={data} />}
+                {view === 'graph' ? (
+                  <Lazy name="graph" load={loadGraph} with={{ topology: data }} />
+                ) : (
+                  <Table topology={data} />
+                )}
+                <Idle topology={data} />
               </>
             )}
           </>
         )}
       </Loaded>
     </div>
+  );
+}
+
+function Idle({ topology: { nodes, edges } }: { topology: Topology }) {
+  const busy = new Set(edges.flatMap(({ from, to }) => [from, to]));
+  const idle = nodes.filter(({ id }) => !busy.has(id));
+  if (idle.length === 0) return null;
+  return (
+    <p class="chips muted">
+      Not called in this time:
+      {idle.map(({ id, name }) => (
+        <a key={id} href={toHref(['agents', name])}>
+          <Words text={name} />
+        </a>
+      ))}
+    </p>
   );
 }
 
@@ -81,8 +88,8 @@ function Table({ topology }: { topology: Topology }) {
         rows={topology.edges}
         rowKey={({ from, to }) => `${from} ${to}`}
         columns={[
-          { title: 'From', cell: ({ from }) => <Words text={nameOf(from)} /> },
-          { title: 'To', cell: ({ to }) => <Words text={nameOf(to)} /> },
+          { title: 'From', cell: ({ from }) => nameOf(from) },
+          { title: 'To', cell: ({ to }) => nameOf(to) },
           { title: 'Calls', cell: ({ calls }) => calls, align: 'end' },
           { title: 'Per minute', cell: ({ per_minute }) => per_minute.toFixed(1), align: 'end' },
           {
@@ -93,28 +100,15 @@ function Table({ topology }: { topology: Topology }) {
           { title: 'As fallback', cell: ({ as_fallback }) => as_fallback, align: 'end' },
           {
             title: 'p95',
-            cell: ({ p95_ms }) => (p95_ms === undefined ? '' : duration(p95_ms)),
+            cell: ({ p95_ms }) => duration(p95_ms),
             align: 'end',
           },
           {
             title: 'Capabilities',
-            cell: ({ capabilities }) => <Words text={capabilities.join(', ')} />,
+            cell: ({ capabilities }) => capabilities.join(', '),
           },
         ]}
       />
     </Card>
   );
-}
-
-function LazyGraph({ topology }: { topology: Topology }) {
-  const [Graph, setGraph] = useState<ComponentType<{ topology: Topology }>>();
-  const [error, setError] = useState<unknown>();
-  useEffect(() => {
-    import('../ui/graph.tsx').then(
-      ({ Graph: View }) => setGraph(() => View),
-      (problem) => setError(problem),
-    );
-  }, []);
-  if (error !== undefined) return <Problem error={error} />;
-  return Graph === undefined ? <Loading /> : <Graph topology={topology} />;
 }

@@ -18,6 +18,7 @@ import { navigate, route, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { tryDraft } from '../state/try-draft.ts';
 import { COPY_KINDS, copyAs } from '../ui/copy-as.ts';
+import { Check, PickField, TextField } from '../ui/fields.tsx';
 import { Button, Card, Copy, Empty, Loaded, PageHead } from '../ui/parts.tsx';
 import { plainText } from '../ui/plain-text.ts';
 import { fieldsOf, initialOf, problemsOf, readJson, Unreadable } from '../ui/schema.ts';
@@ -46,20 +47,12 @@ export function Try() {
           const chosen = agentId ?? '';
           return (
             <>
-              <div class="field pick">
-                <label for="agent">Agent</label>
-                <select
-                  id="agent"
-                  data-filter=""
-                  value={chosen}
-                  onChange={(event) => navigate(toHref(['try', event.currentTarget.value]))}
-                >
-                  {!names.includes(chosen) && <option value={chosen}>{chosen || 'Choose…'}</option>}
-                  {names.map((name) => (
-                    <option key={name}>{name}</option>
-                  ))}
-                </select>
-              </div>
+              <PickField
+                label="Agent"
+                value={chosen}
+                options={names}
+                set={(name) => navigate(toHref(['try', name]))}
+              />
               {chosen !== '' && <OneAgent key={chosen} id={chosen} capability={capability} />}
             </>
           );
@@ -81,18 +74,12 @@ function OneAgent({ id, capability }: { id: string; capability: string | undefin
         return (
           <>
             {capabilities.length > 1 && (
-              <div class="field pick">
-                <label for="tool">Tool</label>
-                <select
-                  id="tool"
-                  value={tool.name}
-                  onChange={(event) => navigate(toHref(['try', id, event.currentTarget.value]))}
-                >
-                  {capabilities.map(({ name }) => (
-                    <option key={name}>{name}</option>
-                  ))}
-                </select>
-              </div>
+              <PickField
+                label="Tool"
+                value={tool.name}
+                options={capabilities.map(({ name }) => name)}
+                set={(name) => navigate(toHref(['try', id, name]))}
+              />
             )}
             <Trial key={`${id} ${tool.name}`} agentId={id} tool={tool} />
           </>
@@ -198,17 +185,14 @@ function Trial({ agentId, tool }: { agentId: string; tool: ToolView }) {
         title={<Words text={tool.title ?? tool.name} limit={100} />}
         actions={
           hasForm && (
-            <label class="check small">
-              <input
-                type="checkbox"
-                checked={isRaw.value}
-                onChange={(event) => {
-                  isRaw.value = event.currentTarget.checked;
-                  if (isRaw.value) raw.value = JSON.stringify(value.value, null, 2);
-                }}
-              />
-              As JSON
-            </label>
+            <Check
+              label="As JSON"
+              checked={isRaw.value}
+              set={(isSet) => {
+                isRaw.value = isSet;
+                if (isSet) raw.value = JSON.stringify(value.value, null, 2);
+              }}
+            />
           )
         }
       >
@@ -218,20 +202,13 @@ function Trial({ agentId, tool }: { agentId: string; tool: ToolView }) {
         )}
         <form class="stack-form" onSubmit={submit} noValidate>
           {isRaw.value ? (
-            <div class="field">
-              <label for="raw">Arguments</label>
-              <textarea
-                id="raw"
-                class="mono"
-                spellcheck={false}
-                value={raw.value}
-                aria-invalid={problems.value[''] ? true : undefined}
-                onInput={(event) => {
-                  raw.value = event.currentTarget.value;
-                }}
-              />
-              {problems.value[''] && <p class="wrong">{problems.value['']}</p>}
-            </div>
+            <TextField
+              label="Arguments"
+              lines="code"
+              value={raw.value}
+              set={(text) => (raw.value = text)}
+              problem={problems.value['']}
+            />
           ) : hasForm ? (
             <SchemaForm
               fields={fields}
@@ -242,30 +219,20 @@ function Trial({ agentId, tool }: { agentId: string; tool: ToolView }) {
               }}
             />
           ) : (
-            <div class="field">
-              <label for="task">Task</label>
-              <textarea
-                id="task"
-                dir="auto"
-                value={task.value}
-                onInput={(event) => {
-                  task.value = event.currentTarget.value;
-                }}
-              />
-              <p class="hint">The agent declares no schema: it gets this text.</p>
-            </div>
+            <TextField
+              label="Task"
+              lines="prose"
+              value={task.value}
+              set={(text) => (task.value = text)}
+              hint="The agent declares no schema: it gets this text."
+            />
           )}
           {who()?.parts.jobs && (
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={isJob.value}
-                onChange={(event) => {
-                  isJob.value = event.currentTarget.checked;
-                }}
-              />
-              As a job: stored first, and not lost when the page or the gateway closes
-            </label>
+            <Check
+              label="As a job: stored first, and not lost when the page or the gateway closes"
+              checked={isJob.value}
+              set={(isSet) => (isJob.value = isSet)}
+            />
           )}
           <div class="buttons">
             <Button kind="main" type="submit" disabled={outcome.value?.isRunning}>

@@ -3,8 +3,8 @@ import { bytes, count, dayAndTime, duration, percent } from '../state/format.ts'
 import { useResource } from '../state/resource.ts';
 import { replaceQuery, route } from '../state/router.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import { Card, Empty, Loaded, OwnOnly, PageHead, Tabs } from '../ui/parts.tsx';
-import { Words } from '../ui/words.tsx';
+import { Card, Empty, Loaded, OwnOnly, PageHead } from '../ui/parts.tsx';
+import { chosen, Tabs } from '../ui/tabs.tsx';
 
 const SPANS: Readonly<Record<string, number>> = { '1 day': 1, '7 days': 7, '30 days': 30 };
 const DAY_MS = 86_400_000;
@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 
 export function UsageScreen() {
   const { query } = route.value;
-  const by = USAGE_GROUPS.find((name) => name === query.get('by')) ?? 'agent';
+  const by = chosen('by', USAGE_GROUPS);
   const span = query.get('span') ?? '7 days';
   const days = SPANS[span] ?? 7;
   // To the hour, so that the address of the request stays the same while the page is open.
@@ -36,20 +36,19 @@ export function UsageScreen() {
       </PageHead>
       <Tabs
         label="Group by"
-        names={USAGE_GROUPS}
+        parameter="by"
         titles={{
-          principal: 'By caller',
           agent: 'By agent',
+          principal: 'By caller',
           capability: 'By capability',
           day: 'By day',
         }}
         current={by}
-        onPick={(name) => replaceQuery({ by: name })}
       />
       <Loaded from={usage}>
         {(data) => (
           <>
-            <OwnOnly scope={data.scope} what="usage" right="admin:usage" />
+            {data.scope === 'own' && <OwnOnly what="usage" />}
             {data.rows.length === 0 ? (
               <Empty title="Nothing was called in this time." />
             ) : (
@@ -59,7 +58,7 @@ export function UsageScreen() {
                   rows={[...data.rows, { ...data.total, key: 'Total' }]}
                   rowKey={({ key }) => key}
                   columns={[
-                    { title: 'Name', cell: ({ key }) => <Words text={key} /> },
+                    { title: 'Name', cell: ({ key }) => key },
                     { title: 'Calls', cell: ({ calls }) => count(calls), align: 'end' },
                     {
                       title: 'Share',

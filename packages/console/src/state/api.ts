@@ -111,11 +111,12 @@ export async function request<T>(
 
 /** For what must be running: a part that is off is an error here, with its fix. */
 export async function act<T>(
-  method: string,
+  method: 'GET' | 'POST' | 'DELETE',
   path: string,
   body: unknown = {},
+  query: Query = {},
 ): Promise<Success<T>> {
-  const answer = await request<T>(method, path, method === 'DELETE' ? {} : { body });
+  const answer = await request<T>(method, path, method === 'POST' ? { body } : { query });
   if (answer.running === false) {
     const { message, fix } = answer;
     throw new GatewayError({ code: 'NOT_RUNNING', message, details: { fix } }, 200);

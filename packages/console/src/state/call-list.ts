@@ -3,10 +3,13 @@
 
 import { batch, type Signal, signal } from '@preact/signals';
 import type { CallFilter, CallPage, CallRow, NotRunning, StreamLine } from '../api-types.ts';
+import { matchesFilter } from '../call-filter.ts';
 import { GatewayError, request } from './api.ts';
 
 export const MAX_ROWS = 50_000;
 const PAGE = 500;
+/** With fewer the person cannot scroll, which is how more are asked for. */
+const ENOUGH = 100;
 const FLUSH_MS = 100;
 
 export class CallList {
@@ -41,18 +44,24 @@ export class CallList {
     this.#meanwhile = new Map();
     // The answer may be older than what the stream brought since it was asked for.
     await this.#read((page) => merge(page.calls, this.#meanwhile, this.filter, false).rows);
-    if (!this.#isStale) return;
-    this.#isStale = false;
-    await this.refresh();
+    if (this.rows.peek().length < ENOUGH) await this.more();
+    else await this.#refreshStale();
   }
 
+  /** An answer may bring few calls, or none: the gateway looks through a part of the journal for it. */
   async more(): Promise<void> {
-    if (this.#cursor === undefined || this.rows.peek().length >= MAX_ROWS) return;
-    await this.#read((page) => {
-      const rows = this.rows.peek();
-      const known = new Set(rows.map(({ call_id }) => call_id));
-      return [...rows, ...page.calls.filter(({ call_id }) => !known.has(call_id))];
-    });
+    if (this.#isReading) return;
+    const wanted = Math.min(MAX_ROWS, this.rows.peek().length + ENOUGH);
+    while (this.#cursor !== undefined && !this.#isStale && this.rows.peek().length < wanted) {
+      const before = this.#cursor;
+      await this.#read((page) => {
+        const rows = this.rows.peek();
+        const known = new Set(rows.map(({ call_id }) => call_id));
+        return [...rows, ...page.calls.filter(({ call_id }) => !known.has(call_id))];
+      });
+      if (this.#cursor === before) break;
+    }
+    await this.#refreshStale();
   }
 
   take(line: StreamLine): void {
@@ -75,6 +84,12 @@ export class CallList {
     clearTimeout(this.#timer);
   }
 
+  async #refreshStale(): Promise<void> {
+    if (!this.#isStale) return;
+    this.#isStale = false;
+    await this.refresh();
+  }
+
   async #read(rowsOf: (page: CallPage) => readonly CallRow[]): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
@@ -83,18 +98,20 @@ export class CallList {
       const page = await request<CallPage>('GET', 'calls', { query });
       batch(() => {
         this.error.value = undefined;
+        this.isLoading.value = false;
         this.off.value = page.running ? undefined : page;
         if (!page.running) return;
         this.#cursor = page.next_cursor;
         this.isComplete.value = page.next_cursor === undefined;
         this.scope.value = page.scope;
         this.rows.value = rowsOf(page);
+        this.isLoading.value = this.rows.value.length === 0 && !this.isComplete.value;
       });
     } catch (error) {
       this.error.value = GatewayError.from(error);
+      this.isLoading.value = false;
     } finally {
       this.#isReading = false;
-      this.isLoading.value = false;
     }
   }
 
@@ -126,40 +143,9 @@ export function merge(
     return change === undefined || isOlder ? row : change;
   });
   if (fresh.size < changes.size)
-    next = next.filter((row) => !changes.has(row.call_id) || matches(row, filter));
-  const added = [...fresh.values()].filter((row) => matches(row, filter));
+    next = next.filter((row) => !changes.has(row.call_id) || matchesFilter(row, filter));
+  const added = [...fresh.values()].filter((row) => matchesFilter(row, filter));
   if (holds) return { rows: next, waiting: new Map(added.map((row) => [row.call_id, row])) };
   added.sort((a, b) => (a.at < b.at ? 1 : -1));
   return { rows: [...added, ...next].slice(0, MAX_ROWS), waiting: new Map() };
-}
-
-/** As the gateway filters; for the rows that the stream brings. */
-export function matches(row: CallRow, filter: CallFilter): boolean {
-  const isOneOf = (wanted: string | undefined, ...values: (string | undefined)[]) =>
-    wanted === undefined ||
-    wanted === '' ||
-    wanted.split(',').some((one) => values.includes(one.trim()));
-  const words = (filter.q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const text = [
-    row.agent_id,
-    row.primary_id,
-    row.capability,
-    row.principal,
-    row.error_code,
-    row.trace_id,
-  ]
-    .join(' ')
-    .toLowerCase();
-  return (
-    isOneOf(filter.agent, row.agent_id, row.primary_id) &&
-    isOneOf(filter.capability, row.capability) &&
-    isOneOf(filter.principal, row.principal) &&
-    isOneOf(filter.status, row.status, row.error_code) &&
-    isOneOf(filter.face, row.face) &&
-    isOneOf(filter.fallback, String(row.fallback)) &&
-    (!filter.min_ms || (row.duration_ms ?? 0) >= Number(filter.min_ms)) &&
-    (!filter.since || row.at >= filter.since) &&
-    (!filter.until || row.at <= filter.until) &&
-    words.every((word) => text.includes(word))
-  );
 }

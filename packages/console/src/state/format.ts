@@ -45,7 +45,9 @@ export function ago(ms: number): string {
   return `${duration(past, true)} ago`;
 }
 
-export function duration(ms: number, coarse = false): string {
+/** Nothing for what is not known. */
+export function duration(ms: number | undefined, coarse = false): string {
+  if (ms === undefined) return '';
   if (!coarse && ms < 1) return '<1 ms';
   if (!coarse && ms < 1000) return `${Math.round(ms)} ms`;
   const s = ms / 1000;

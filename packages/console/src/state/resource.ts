@@ -4,7 +4,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { NotRunning, StreamLine, Success } from '../api-types.ts';
-import { GatewayError, type Query, request } from './api.ts';
+import { act, GatewayError, type Query, request } from './api.ts';
 import { useLines } from './live.ts';
 
 export interface Resource<T> {
@@ -94,6 +94,43 @@ export function useResource<T>(
     reload: () => void read(),
     set: (answer) => {
       state.value = { key, data: answer, readAt: Date.now(), isLoading: false };
+    },
+  };
+}
+
+interface Page {
+  readonly next_cursor?: string;
+}
+
+export interface Older<T> {
+  readonly pages: readonly T[];
+  readonly hasMore: boolean;
+  read(): Promise<void>;
+}
+
+/** The pages after the first one, which is the resource; read when the person asks for them. */
+export function useOlder<T extends Page>(
+  first: Resource<T>,
+  path: string,
+  query: Query,
+): Older<Success<T>> {
+  const key = JSON.stringify(query);
+  const state = useSignal<{ key: string; pages: readonly Success<T>[] }>({ key, pages: [] });
+  const isReading = useRef(false);
+  const pages = state.value.key === key ? state.value.pages : [];
+  const cursor = (pages.at(-1) ?? first.data)?.next_cursor;
+  return {
+    pages,
+    hasMore: cursor !== undefined,
+    async read() {
+      if (cursor === undefined || isReading.current) return;
+      isReading.current = true;
+      try {
+        const page = await act<T>('GET', path, undefined, { ...query, cursor });
+        state.value = { key, pages: [...pages, page] };
+      } finally {
+        isReading.current = false;
+      }
     },
   };
 }

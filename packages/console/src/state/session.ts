@@ -30,15 +30,16 @@ export async function startSession(): Promise<void> {
     if (data === 'ask' && session.value.kind === 'signed_in') tabs.postMessage({ csrf: csrf() });
     if (data === 'signed_out') session.value = { kind: 'signed_out' };
   };
-  const code = /[#&]code=([\w.~-]+)/.exec(location.hash)?.[1];
+  // A link that is pasted into a tab which shows this page already loads nothing.
+  addEventListener('hashchange', () => {
+    const pasted = takeCode();
+    if (pasted !== undefined) void signIn({ body: { code: pasted } });
+  });
+  const code = takeCode();
   const answer = new URLSearchParams(location.search);
   const state = answer.get('state');
   const granted = answer.get('code');
-  if (code !== undefined) {
-    history.replaceState(null, '', '#/');
-    dispatchEvent(new HashChangeEvent('hashchange'));
-    return signIn({ body: { code } });
-  }
+  if (code !== undefined) return signIn({ body: { code } });
   if (state !== null && granted !== null) {
     history.replaceState(null, '', `${location.pathname}#/`);
     const iss = answer.get('iss');
@@ -48,6 +49,15 @@ export async function startSession(): Promise<void> {
   if (csrf() === '') keepCsrf(await askOtherTabs());
   if (csrf() === '') session.value = { kind: 'signed_out' };
   else await readWho();
+}
+
+/** The one-time code of a link; it leaves the address. */
+function takeCode(): string | undefined {
+  const code = /[#&]code=([\w.~-]+)/.exec(location.hash)?.[1];
+  if (code === undefined) return undefined;
+  history.replaceState(null, '', '#/');
+  dispatchEvent(new HashChangeEvent('hashchange'));
+  return code;
 }
 
 export async function signIn(options: { body?: unknown; bearer?: string }): Promise<void> {

@@ -42,17 +42,17 @@ export function Chart({ points }: { points: readonly SeriesPoint[] }) {
             { title: 'Errors', cell: ({ errors }) => errors, align: 'end' },
             {
               title: 'p50',
-              cell: ({ p50_ms }) => (p50_ms === undefined ? '' : duration(p50_ms)),
+              cell: ({ p50_ms }) => duration(p50_ms),
               align: 'end',
             },
             {
               title: 'p95',
-              cell: ({ p95_ms }) => (p95_ms === undefined ? '' : duration(p95_ms)),
+              cell: ({ p95_ms }) => duration(p95_ms),
               align: 'end',
             },
             {
               title: 'p99',
-              cell: ({ p99_ms }) => (p99_ms === undefined ? '' : duration(p99_ms)),
+              cell: ({ p99_ms }) => duration(p99_ms),
               align: 'end',
             },
           ]}

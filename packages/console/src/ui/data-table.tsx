@@ -6,9 +6,11 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { navigate } from '../state/router.ts';
 import { useShortcuts } from './keys.ts';
+import { asWords } from './words.tsx';
 
 export interface Column<Row> {
   readonly title: string;
+  /** Texts are shown as words of whoever wrote them. */
   readonly cell: (row: Row) => ComponentChildren;
   /** CSS width; the others share what is left. */
   readonly width?: string;
@@ -125,16 +127,7 @@ export function DataTable<Row>(props: {
       >
         <thead>
           <tr aria-rowindex={1}>
-            {props.columns.map(({ title, width, from, align }) => (
-              <th
-                key={title}
-                scope="col"
-                class={classOf(from, align)}
-                style={width ? { width } : undefined}
-              >
-                {title}
-              </th>
-            ))}
+            <Titles columns={props.columns} />
           </tr>
         </thead>
         <tbody>
@@ -159,10 +152,10 @@ export function DataTable<Row>(props: {
                           active.value = index;
                         }}
                       >
-                        {cell(row)}
+                        {asWords(cell(row))}
                       </a>
                     ) : (
-                      cell(row)
+                      asWords(cell(row))
                     )}
                   </td>
                 ))}
@@ -187,16 +180,7 @@ export function PlainTable<Row>(props: {
       <table class="data">
         <thead>
           <tr>
-            {props.columns.map(({ title, width, from, align }) => (
-              <th
-                key={title}
-                scope="col"
-                class={classOf(from, align)}
-                style={width ? { width } : undefined}
-              >
-                {title}
-              </th>
-            ))}
+            <Titles columns={props.columns} />
           </tr>
         </thead>
         <tbody>
@@ -204,7 +188,7 @@ export function PlainTable<Row>(props: {
             <tr key={props.rowKey(row)}>
               {props.columns.map(({ title, cell, from, align }) => (
                 <td key={title} class={classOf(from, align)}>
-                  {cell(row)}
+                  {asWords(cell(row))}
                 </td>
               ))}
             </tr>
@@ -212,6 +196,23 @@ export function PlainTable<Row>(props: {
         </tbody>
       </table>
     </section>
+  );
+}
+
+function Titles<Row>({ columns }: { columns: readonly Column<Row>[] }) {
+  return (
+    <>
+      {columns.map(({ title, width, from, align }) => (
+        <th
+          key={title}
+          scope="col"
+          class={classOf(from, align)}
+          style={width ? { width } : undefined}
+        >
+          {title}
+        </th>
+      ))}
+    </>
   );
 }
 

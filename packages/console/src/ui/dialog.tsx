@@ -1,7 +1,9 @@
 // Native dialogs: the browser keeps the focus inside, closes on Escape, and gives the focus back.
 
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { useAction } from '../state/action.ts';
 import { Button, Problem } from './parts.tsx';
 
 export function Dialog(props: {
@@ -45,26 +47,19 @@ export function Dialog(props: {
   );
 }
 
+interface ConfirmProps {
+  readonly title: string;
+  readonly action: string;
+  readonly children: ComponentChildren;
+  readonly onConfirm: () => Promise<unknown>;
+}
+
 /** Asks before something that cannot be taken back; shows why it failed, and stays then. */
-export function Confirm(props: {
-  title: string;
-  action: string;
-  children: ComponentChildren;
-  onConfirm: () => Promise<unknown>;
-  onClose: () => void;
-}) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+export function Confirm(props: ConfirmProps & { readonly onClose: () => void }) {
+  const { error, isBusy, run } = useAction();
   const confirm = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await props.onConfirm();
-      props.onClose();
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
+    await props.onConfirm();
+    props.onClose();
   };
   return (
     <Dialog title={props.title} onClose={props.onClose}>
@@ -72,10 +67,32 @@ export function Confirm(props: {
       {error !== undefined && <Problem error={error} />}
       <footer>
         <Button onClick={props.onClose}>Cancel</Button>
-        <Button kind="danger" busy={busy} onClick={() => void confirm()}>
+        <Button kind="danger" busy={isBusy} onClick={() => void run(confirm)}>
           {props.action}
         </Button>
       </footer>
     </Dialog>
+  );
+}
+
+/** A button that asks first. */
+export function ConfirmButton(
+  props: ConfirmProps & {
+    /** On the button, where it differs from `action`. */
+    readonly label?: string;
+    /** For readers, where several buttons have the same words. */
+    readonly name?: string;
+    readonly kind?: 'plain' | 'danger';
+  },
+) {
+  const asks = useSignal(false);
+  const { label = props.action, name, kind = 'danger' } = props;
+  return (
+    <>
+      <Button kind={kind} aria-label={name} onClick={() => (asks.value = true)}>
+        {label}
+      </Button>
+      {asks.value && <Confirm {...props} onClose={() => (asks.value = false)} />}
+    </>
   );
 }

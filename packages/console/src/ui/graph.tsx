@@ -1,7 +1,7 @@
 import dagre from '@dagrejs/dagre';
 import { useMemo } from 'preact/hooks';
 import type { Topology } from '../api-types.ts';
-import { count, percent } from '../state/format.ts';
+import { count, percent, plural } from '../state/format.ts';
 import { toHref } from '../state/router.ts';
 import { oneLine } from './plain-text.ts';
 
@@ -56,7 +56,6 @@ export function Graph({ topology }: { topology: Topology }) {
               <text class="sub" x={label.x} y={label.y - 5} text-anchor="middle">
                 {count(edge.calls)}
                 {edge.errors > 0 && `, ${percent(edge.errors / edge.calls)} failed`}
-                {edge.as_fallback > 0 && `, ${edge.as_fallback} as fallback`}
               </text>
             </g>
           );
@@ -74,8 +73,8 @@ export function Graph({ topology }: { topology: Topology }) {
                 {oneLine(node.name, 20)}
               </text>
               <text x="12" y="36" class="sub">
-                {node.kind === 'agent' ? (node.health ?? 'agent') : 'caller'} · {count(node.calls)}{' '}
-                calls
+                {node.kind === 'agent' ? (node.health ?? 'agent') : 'caller'} ·{' '}
+                {plural(node.calls, 'call')}
               </text>
             </g>
           );
@@ -97,11 +96,13 @@ interface Point {
   readonly y: number;
 }
 
+/** Without agents that took part in no call: they would stand between those that did. */
 function layOut({ nodes, edges }: Topology) {
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({ rankdir: 'LR', nodesep: 26, ranksep: 130, marginx: 20, marginy: 20 });
   graph.setDefaultEdgeLabel(() => ({}));
-  const shown = nodes.slice(0, MAX_NODES);
+  const busy = new Set(edges.flatMap(({ from, to }) => [from, to]));
+  const shown = nodes.filter(({ id }) => busy.has(id)).slice(0, MAX_NODES);
   for (const { id } of shown) graph.setNode(id, { width: WIDTH, height: HEIGHT });
   const known = new Set(shown.map(({ id }) => id));
   const drawn = edges.filter(({ from, to }) => known.has(from) && known.has(to));

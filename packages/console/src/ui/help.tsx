@@ -1,19 +1,19 @@
 import { Dialog } from './dialog.tsx';
+import { Check } from './fields.tsx';
 import { setSingleKeys, shortcuts, singleKeys } from './keys.ts';
+
+/** What the browser does by itself. */
+const NATIVE = [
+  { keys: 'Enter', does: 'Open the row' },
+  { keys: 'Esc', does: 'Close a dialog' },
+];
 
 export function Help({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Shortcuts" onClose={onClose}>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={singleKeys.value}
-          onChange={(event) => setSingleKeys(event.currentTarget.checked)}
-        />
-        Single keys are on
-      </label>
+      <Check label="Single keys are on" checked={singleKeys.value} set={setSingleKeys} />
       <dl class="keys">
-        {shortcuts.value.map(({ keys, does }) => (
+        {[...shortcuts.value, ...NATIVE].map(({ keys, does }) => (
           <div key={keys}>
             <dt>
               {keys.split(' ').map((key) => (
@@ -23,18 +23,6 @@ export function Help({ onClose }: { onClose: () => void }) {
             <dd>{does}</dd>
           </div>
         ))}
-        <div>
-          <dt>
-            <kbd>Enter</kbd>
-          </dt>
-          <dd>Open the row</dd>
-        </div>
-        <div>
-          <dt>
-            <kbd>Esc</kbd>
-          </dt>
-          <dd>Close a dialog</dd>
-        </div>
       </dl>
     </Dialog>
   );

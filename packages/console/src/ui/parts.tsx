@@ -9,6 +9,7 @@ import type { Resource } from '../state/resource.ts';
 import { route, takeFocusRequest } from '../state/router.ts';
 import { plainText } from './plain-text.ts';
 import { notify } from './toasts.tsx';
+import { asWords } from './words.tsx';
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'quiet';
 
@@ -242,46 +243,10 @@ export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChi
       {shown.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>{asWords(value, 400)}</dd>
         </div>
       ))}
     </dl>
-  );
-}
-
-export function Tabs<Name extends string>(props: {
-  label: string;
-  names: readonly Name[];
-  current: Name;
-  onPick: (name: Name) => void;
-  titles?: Partial<Record<Name, string>>;
-}) {
-  const move = (event: KeyboardEvent) => {
-    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
-    if (step === 0) return;
-    event.preventDefault();
-    const at = props.names.indexOf(props.current) + step;
-    const name = props.names[(at + props.names.length) % props.names.length];
-    if (name === undefined) return;
-    props.onPick(name);
-    const list = (event.currentTarget as HTMLElement).querySelectorAll('button');
-    list[props.names.indexOf(name)]?.focus();
-  };
-  return (
-    <div class="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
-      {props.names.map((name) => (
-        <button
-          key={name}
-          type="button"
-          role="tab"
-          aria-selected={name === props.current}
-          tabIndex={name === props.current ? 0 : -1}
-          onClick={() => props.onPick(name)}
-        >
-          {props.titles?.[name] ?? name}
-        </button>
-      ))}
-    </div>
   );
 }
 
@@ -308,20 +273,12 @@ export function PageHead(props: {
   );
 }
 
-/** A page that shows its owner's things alone says so. */
-export function OwnOnly({
-  scope,
-  what,
-  right,
-}: {
-  scope: 'all' | 'own';
-  what: string;
-  right: string;
-}) {
-  if (scope === 'all') return null;
+/** For a page that shows its owner's things alone. */
+export function OwnOnly({ what }: { what: string }) {
   return (
     <p class="note">
-      You see your own {what}. A key with the scope <code>{right}</code> sees those of others too.
+      You see your own {what}. A key with the scope <code>admin:{what}</code> sees those of others
+      too.
     </p>
   );
 }

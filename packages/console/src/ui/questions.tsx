@@ -3,6 +3,8 @@
 
 import { useSignal } from '@preact/signals';
 import type { GivenInput, Question } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
+import { TextField } from './fields.tsx';
 import { Button, Copy, Problem } from './parts.tsx';
 import { plainText } from './plain-text.ts';
 import { fieldsOf, initialOf, problemsOf } from './schema.ts';
@@ -16,8 +18,7 @@ export function Questions(props: {
   onAnswer: (inputs: readonly GivenInput[]) => Promise<unknown>;
 }) {
   const given = useSignal<Readonly<Record<string, Response>>>({});
-  const isBusy = useSignal(false);
-  const error = useSignal<unknown>(undefined);
+  const { isBusy, error, run } = useAction();
   const answer = async (id: string, response: Response) => {
     given.value = { ...given.value, [id]: response };
     const all = props.questions.map((question) => ({
@@ -25,16 +26,14 @@ export function Questions(props: {
       response: given.value[question.id],
     }));
     if (!all.every((one): one is GivenInput => one.response !== undefined)) return;
-    isBusy.value = true;
-    error.value = undefined;
-    try {
-      await props.onAnswer(all);
-    } catch (problem) {
-      error.value = problem;
-      given.value = {};
-    } finally {
-      isBusy.value = false;
-    }
+    await run(async () => {
+      try {
+        await props.onAnswer(all);
+      } catch (problem) {
+        given.value = {};
+        throw problem;
+      }
+    });
   };
   return (
     <div class="question-list">
@@ -45,12 +44,12 @@ export function Questions(props: {
             key={question.id}
             from={props.from}
             question={question}
-            isBusy={isBusy.value}
+            isBusy={isBusy}
             onAnswer={(response) => void answer(question.id, response)}
           />
         ))}
-      {isBusy.value && <p role="status">Sending the answer…</p>}
-      {error.value !== undefined && <Problem error={error.value} />}
+      {isBusy && <p role="status">Sending the answer…</p>}
+      {error !== undefined && <Problem error={error} />}
     </div>
   );
 }
@@ -92,16 +91,12 @@ function OneQuestion(props: {
         </p>
       )}
       {question.kind === 'text' && fields.length === 0 && (
-        <label>
-          Answer
-          <textarea
-            dir="auto"
-            value={text.value}
-            onInput={(event) => {
-              text.value = event.currentTarget.value;
-            }}
-          />
-        </label>
+        <TextField
+          label="Answer"
+          lines="prose"
+          value={text.value}
+          set={(words) => (text.value = words)}
+        />
       )}
       {fields.length > 0 && question.kind !== 'choice' && (
         <SchemaForm

@@ -4,15 +4,17 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { OauthRedirect, SignIn } from '../api-types.ts';
+import { useAction } from '../state/action.ts';
 import { GatewayError, send } from '../state/api.ts';
 import { keepProof, readWho, type SessionState, signIn } from '../state/session.ts';
+import { ActionForm, TextField } from './fields.tsx';
 import { Button, CodeBlock, Problem } from './parts.tsx';
 
 export function SignInPage({ state }: { state: SessionState }) {
   const key = useSignal('');
-  const busy = useSignal(false);
+  const signing = useAction();
+  const leaving = useAction();
   const ways = useSignal<SignIn | undefined>(undefined);
-  const problem = useSignal<unknown>(undefined);
   useEffect(() => {
     document.title = 'Sign in · Starloom';
     // Without a credential the gateway refuses, and says which ways there are.
@@ -20,22 +22,15 @@ export function SignInPage({ state }: { state: SessionState }) {
       ways.value = GatewayError.from(error).details.sign_in as SignIn | undefined;
     });
   }, []);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    busy.value = true;
+  const signInByKey = async () => {
     await signIn({ bearer: key.value.trim() });
     key.value = '';
-    busy.value = false;
   };
   const leave = async (issuer: string) => {
-    try {
-      const response = await send('POST', 'session', { body: { oauth: { issuer } } });
-      const { url, proof } = (await response.json()) as OauthRedirect;
-      keepProof(proof);
-      location.assign(url);
-    } catch (error) {
-      problem.value = error;
-    }
+    const response = await send('POST', 'session', { body: { oauth: { issuer } } });
+    const { url, proof } = (await response.json()) as OauthRedirect;
+    keepProof(proof);
+    location.assign(url);
   };
   if (state.kind === 'unreachable') {
     return (
@@ -55,36 +50,35 @@ export function SignInPage({ state }: { state: SessionState }) {
         </p>
       )}
       {why && <Problem error={why} />}
-      {problem.value !== undefined && <Problem error={problem.value} />}
+      {leaving.error !== undefined && <Problem error={leaving.error} />}
       <section>
         <h2>With a link</h2>
         <p>On the machine of the gateway, this prints a link that works once:</p>
         <CodeBlock text="starloom console" label="Command that prints a link" />
       </section>
-      <form onSubmit={(event) => void submit(event)}>
+      <section>
         <h2>With a key</h2>
-        <label for="key">Key</label>
-        <input
-          id="key"
-          type="password"
-          autocomplete="off"
-          spellcheck={false}
-          required
-          value={key.value}
-          onInput={(event) => {
-            key.value = event.currentTarget.value;
-          }}
-        />
-        <p class="muted small">It is sent to this gateway once, and not kept in the browser.</p>
-        <Button kind="main" type="submit" busy={busy.value}>
-          Sign in
-        </Button>
-      </form>
-      {(ways.value?.oauth ?? []).map(({ issuer, name }) => (
-        <Button key={issuer} onClick={() => void leave(issuer)}>
-          Sign in with {name}
-        </Button>
-      ))}
+        <ActionForm action={signing} submit="Sign in" onSubmit={signInByKey}>
+          <TextField
+            label="Key"
+            type="password"
+            required
+            value={key.value}
+            set={(text) => (key.value = text)}
+            hint="It is sent to this gateway once, and not kept in the browser."
+          />
+        </ActionForm>
+      </section>
+      {ways.value !== undefined && ways.value.oauth.length > 0 && (
+        <section>
+          <h2>With your account</h2>
+          {ways.value.oauth.map(({ issuer, name }) => (
+            <Button key={issuer} onClick={() => void leaving.run(() => leave(issuer))}>
+              Sign in with {name}
+            </Button>
+          ))}
+        </section>
+      )}
     </main>
   );
 }

@@ -2,12 +2,6 @@ import type { Span } from '../api-types.ts';
 import { duration } from '../state/format.ts';
 import { Words } from './words.tsx';
 
-/** Steps of the gateway have names of their own. */
-const KINDS: Readonly<Partial<Record<Span['kind'], string>>> = {
-  attempt: 'attempt',
-  upstream: 'agent',
-};
-
 /** Every step of a trace against the same clock; calls of further hops are nested below their caller. */
 export function Waterfall({ spans, total }: { spans: readonly Span[]; total: number }) {
   const whole = Math.max(total, 1, ...spans.map((span) => span.start_ms + (span.duration_ms ?? 0)));
@@ -37,7 +31,7 @@ export function Waterfall({ spans, total }: { spans: readonly Span[]; total: num
                 ) : (
                   <Words text={span.name} />
                 )}{' '}
-                <span class="muted">{KINDS[span.kind]}</span>
+                {span.kind === 'attempt' && <span class="muted">attempt</span>}
               </span>
               <span class="track" aria-hidden="true">
                 <i
@@ -46,11 +40,7 @@ export function Waterfall({ spans, total }: { spans: readonly Span[]; total: num
                 />
               </span>
               <span class="span-time">
-                {span.status === 'skipped'
-                  ? 'skipped'
-                  : span.duration_ms === undefined
-                    ? '…'
-                    : duration(span.duration_ms)}
+                {duration(span.duration_ms) || '…'}
                 <span class="visually-hidden">
                   , begins at {duration(span.start_ms)}, {span.status}
                 </span>

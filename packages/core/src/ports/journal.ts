@@ -100,8 +100,12 @@ export interface JournalFilter {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
   readonly trace_id?: string | undefined;
-  /** Anywhere in the entry, in any case. */
-  readonly text?: string | undefined;
+  /** Calls that took this long, or at most 5 % less. */
+  readonly min_ms?: number | undefined;
+  /** Calls in which an attempt was a fallback. */
+  readonly fallback?: true | undefined;
+  /** Anywhere in the entry, in any case; of several texts, each of them. */
+  readonly text?: string | readonly string[] | undefined;
 }
 
 export interface JournalPageOptions {

@@ -37,7 +37,6 @@ export const agentSessionHandlers: Handlers = {
   'GET sessions': withViews(async ({ principal }, views) => ({
     scope: scopeOf(principal, 'sessions'),
     sessions: (await views.list(ownerOf(principal), MAX_SESSIONS)).map(toRow),
-    as_of: new Date().toISOString(),
   })),
   'GET sessions/:id': withViews(async ({ principal, params }, views) => {
     const found = await views.read(params.id ?? '', ownerOf(principal));
@@ -142,9 +141,9 @@ function toDetail(view: SessionView): SessionDetail {
     metadata: metadata as JsonObject,
     ...(parent && { parent }),
     member_list: view.members.map((member): MemberView => {
-      const { agent_id, principal, role, epoch, connected, joined_at, last_seen } = member;
+      const { agent_id, principal, role, epoch, connected, last_seen } = member;
       const seen = last_seen === null ? {} : { last_seen: toTime(last_seen) };
-      return { agent_id, principal, role, epoch, connected, joined_at: toTime(joined_at), ...seen };
+      return { agent_id, principal, role, epoch, connected, ...seen };
     }),
     lock_list: view.locks.map(
       ({ resource, agentId, token, mode, expiresAt, waiting }): LockView => ({
@@ -157,6 +156,5 @@ function toDetail(view: SessionView): SessionDetail {
       }),
     ),
     context: view.context as JsonObject,
-    versions: view.versions,
   };
 }

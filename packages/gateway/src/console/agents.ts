@@ -62,7 +62,7 @@ export const agentHandlers: Handlers = {
       const own = figures?.get(record.manifest.agent_id);
       return { ...toAgentRow(parts, record), ...(figures && { figures: own ?? figuresOf([]) }) };
     });
-    return { agents, as_of: new Date().toISOString() };
+    return { agents };
   },
   'GET agents/:id': (request) => describeAgent(request, request.params.id ?? ''),
   'POST agents/:id/approve': approve,
@@ -141,7 +141,8 @@ export async function describeAgent(request: ConsoleRequest, id: string): Promis
   const record = findAgent({ ...request, params: { id } });
   const { manifest } = record;
   const { discovery } = parts.pipeline.deps;
-  const { version, description, instructions } = discovery.saidBy(manifest);
+  const { version, description } = discovery.saidBy(manifest);
+  const figures = (await figuresByAgent(request))?.get(id);
   const isOperator = isRegistryOperator(principal);
   const { registrar } = parts.gateway.registry;
   const instances = instancesOf(record);
@@ -152,7 +153,7 @@ export async function describeAgent(request: ConsoleRequest, id: string): Promis
     ...(description !== undefined && row.description === undefined && { description }),
     endpoint: toPublicEndpoint(manifest.endpoint),
     fallbacks: manifest.fallbacks,
-    ...(instructions !== undefined && { instructions }),
+    ...(figures && { figures }),
     missing: discovery.missingOf(manifest).map(({ name }) => name),
     instance_list: instances.map((instance) => toInstanceView(parts, record, instance)),
     history: registrar ? await registrar.history(manifest.agent_id, HISTORY) : [],
@@ -231,7 +232,7 @@ function toInstanceView(
   instance: AgentInstance,
 ): InstanceView {
   const { manifest, state, epoch, health, hold } = instance;
-  const { node_id, version, region, weight } = manifest;
+  const { node_id, version } = manifest;
   return {
     node_id,
     state,
@@ -239,8 +240,6 @@ function toInstanceView(
     health: toHealthView(health),
     breaker: breakerOf(parts, record, instance),
     ...(epoch !== undefined && { epoch }),
-    ...(region !== undefined && { region }),
-    ...(weight !== undefined && { weight }),
     ...(hold && { hold }),
   };
 }

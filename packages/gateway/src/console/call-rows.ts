@@ -39,12 +39,11 @@ function primaryOf({ route, attempts, agent_id }: JournalCall): string | undefin
 export function toCallRow(call: JournalCall): CallRow {
   const agent_id = servedBy(call);
   const primary = primaryOf(call);
-  const { parent_span_id, ms, code, delegate, reason, job_id, session_id } = call;
+  const { ms, code, delegate, job_id, session_id } = call;
   return {
     call_id: callIdOf(call),
     trace_id: call.trace_id,
     span_id: call.span_id,
-    ...(parent_span_id !== null && { parent_span_id }),
     at: toTime(call.began_at),
     ...(ms !== null && { duration_ms: Math.round(ms) }),
     status: statusOf(call),
@@ -57,7 +56,6 @@ export function toCallRow(call: JournalCall): CallRow {
     fallback: call.fallback,
     attempts: call.attempts.length,
     ...(code !== null && { error_code: code }),
-    ...(reason !== undefined && { error_reason: reason }),
     ...(job_id !== undefined && { job_id }),
     ...(session_id !== undefined && { session_id }),
     request_bytes: call.bytes_in,
@@ -79,7 +77,6 @@ export function toCallDetail(call: JournalCall, { gateway }: ConsoleParts): Call
     ...toCallRow(call),
     depth: call.depth,
     chain: chainOf(call),
-    ...(tier !== undefined && { tier }),
     labels: Object.entries(labels).flatMap(([name, value]) =>
       value === undefined ? [] : [{ name, value }],
     ),

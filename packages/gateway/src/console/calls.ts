@@ -1,7 +1,9 @@
 // Calls, their traces, who calls whom, and usage: all from the journal.
 
 import {
+  type CallFilter,
   type CallPage,
+  type CallRow,
   type CallTrace,
   type Topology,
   type TopologyEdge,
@@ -11,32 +13,26 @@ import {
   WINDOWS,
   type Window,
 } from '@starloom/console/api-types';
-import {
-  ERRORS,
-  type Journal,
-  type JournalCall,
-  type JournalFace,
-  type JournalFilter,
-  type UsageKey,
-} from '@starloom/core';
+import { matchesFilter, valuesOf, wordsOf } from '@starloom/console/call-filter';
+import { ERRORS, type Journal, type JournalFilter, type UsageKey } from '@starloom/core';
 import type { AdminArea, Principal } from '@starloom/identity';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
 import { listAgents } from './agents.ts';
 import { type CallFact, figuresOf } from './call-facts.ts';
-import { statusOf, toCallDetail, toCallRow, toSpans } from './call-rows.ts';
+import { toCallDetail, toCallRow, toSpans } from './call-rows.ts';
 import {
   type ConsoleRequest,
-  type Handler,
+  compact,
   type Handlers,
-  notRunning,
   parseQuery,
   scopeOf,
+  toTime,
+  withPart,
 } from './request.ts';
 
-/** Pages of the journal that one answer looks through. */
+/** Pages of the journal that one answer looks through; the page asks for the next ones. */
 const MAX_PAGES = 20;
-const PAGE = 1_000;
 const DAY_MS = 24 * 3_600_000;
 const MAX_LOOPS = 20;
 const MAX_NAMES = 20;
@@ -49,6 +45,8 @@ export const WINDOW_MS: Readonly<Record<Window, number>> = {
 };
 
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+/** In UTC, as rows say it, so that texts can be compared. */
+const instant = time.transform((ms) => toTime(ms));
 const callsSchema = z.strictObject({
   agent: z.string().optional(),
   capability: z.string().optional(),
@@ -56,14 +54,16 @@ const callsSchema = z.strictObject({
   status: z.string().optional(),
   face: z.string().optional(),
   fallback: z.enum(['true', 'false']).optional(),
-  since: time.optional(),
-  until: time.optional(),
-  min_ms: z.coerce.number().min(0).optional(),
+  since: instant.optional(),
+  until: instant.optional(),
+  min_ms: z
+    .string()
+    .regex(/^\d{1,12}$/)
+    .optional(),
   q: z.string().max(256).optional(),
   cursor: z.coerce.number().int().optional(),
   limit: z.coerce.number().int().min(1).max(1_000).default(200),
 });
-type CallsQuery = z.output<typeof callsSchema>;
 
 const usageSchema = z.strictObject({
   by: z.enum(USAGE_GROUPS).default('principal'),
@@ -78,13 +78,8 @@ export const callHandlers: Handlers = {
   'GET usage': withJournal(showUsage),
 };
 
-function withJournal(
-  handle: (request: ConsoleRequest, journal: Journal) => Promise<object>,
-): Handler {
-  return async (request) => {
-    const { journal } = request.parts.gateway;
-    return journal ? await handle(request, journal) : notRunning('journal');
-  };
+function withJournal(handle: (request: ConsoleRequest, journal: Journal) => Promise<object>) {
+  return withPart('journal', ({ gateway }) => gateway.journal, handle);
 }
 
 /** Whose calls are seen; those of all with the scope. */
@@ -93,54 +88,47 @@ export function ownerOf(principal: Principal, area: AdminArea): string | undefin
 }
 
 async function listCalls(request: ConsoleRequest, journal: Journal): Promise<CallPage> {
-  const asked = parseQuery(callsSchema, request);
-  const filters = toFilters(asked, ownerOf(request.principal, 'calls'));
-  const found: JournalCall[] = [];
-  let next = asked.cursor;
+  const { cursor, limit, ...asked } = parseQuery(callsSchema, request);
+  const filter = compact<CallFilter>(asked);
+  const narrowed = { ...toJournalFilter(filter), principal: ownerOf(request.principal, 'calls') };
+  const calls: CallRow[] = [];
+  let next = cursor;
   for (let pages = 0; pages < MAX_PAGES; pages += 1) {
-    const limit = Math.min(PAGE, asked.limit);
-    const page = await journal.list(filters.journal, { limit, before: next });
-    found.push(...page.calls.filter(filters.isWanted));
+    const page = await journal.list(narrowed, { limit, before: next });
+    calls.push(...page.calls.map(toCallRow).filter((row) => matchesFilter(row, filter)));
     next = page.next;
-    if (next === undefined || found.length >= asked.limit) break;
+    if (next === undefined || calls.length >= limit) break;
   }
   return {
     scope: scopeOf(request.principal, 'calls'),
-    calls: found.map(toCallRow),
+    calls,
     ...(next !== undefined && { next_cursor: String(next) }),
-    as_of: new Date().toISOString(),
   };
 }
 
-/** What the journal selects, and what is selected here: lists of values, length, fallback. */
-function toFilters(asked: CallsQuery, owner: string | undefined) {
-  const { agent, capability, principal, status, face, fallback, min_ms, since, until, q } = asked;
-  const one = (text: string | undefined) => (text?.includes(',') ? undefined : text);
-  const statuses = status?.split(',');
-  const among = (text: string | undefined, value: string | null | undefined) =>
-    text === undefined || text.split(',').includes(value ?? '');
-  const journal: JournalFilter = {
-    principal: owner ?? one(principal),
-    agent_id: one(agent),
-    capability: one(capability),
-    face: one(face) as JournalFace | undefined,
-    ...(one(status) === 'running' && { status: 'running' as const }),
-    ...(one(status) === 'ok' && { status: 'ok' as const }),
-    ...(Object.hasOwn(ERRORS, one(status) ?? '') && { code: one(status) }),
-    since,
-    until,
-    text: q,
+/** What the journal leaves out already. Names are looked for as text: a row shows who answered, too. */
+function toJournalFilter(filter: CallFilter): JournalFilter {
+  const { agent, capability, principal, status = '', face, fallback, min_ms, q } = filter;
+  const names = [agent, capability, principal, face].flatMap((name) =>
+    name === undefined || valuesOf(name).length > 1 ? [] : [name.trim()],
+  );
+  return {
+    ...(status in STATUSES ? STATUSES[status] : Object.hasOwn(ERRORS, status) && { code: status }),
+    ...(filter.since !== undefined && { since: Date.parse(filter.since) }),
+    ...(filter.until !== undefined && { until: Date.parse(filter.until) }),
+    ...(min_ms !== undefined && { min_ms: Number(min_ms) }),
+    ...(fallback === 'true' && { fallback: true }),
+    text: [...names, ...wordsOf(q)],
   };
-  const isWanted = (call: JournalCall) =>
-    among(agent, call.agent_id) &&
-    among(capability, call.capability) &&
-    (owner !== undefined || among(principal, call.principal)) &&
-    among(face, call.face) &&
-    (fallback === undefined || call.fallback === (fallback === 'true')) &&
-    (min_ms === undefined || (call.ms ?? 0) >= min_ms) &&
-    (!statuses || statuses.includes(statusOf(call)) || statuses.includes(call.code ?? ''));
-  return { journal, isWanted };
 }
+
+const STATUSES: Readonly<Record<string, JournalFilter>> = {
+  running: { status: 'running' },
+  ok: { status: 'ok' },
+  error: { status: 'failed' },
+  input_required: { code: 'INPUT_REQUIRED' },
+  cancelled: { code: 'CANCELLED' },
+};
 
 async function showTrace(request: ConsoleRequest, journal: Journal): Promise<CallTrace> {
   const trace_id = request.params.trace ?? '';
@@ -152,8 +140,6 @@ async function showTrace(request: ConsoleRequest, journal: Journal): Promise<Cal
   const ends = spans.map(({ start_ms, duration_ms = 0 }) => start_ms + duration_ms);
   return {
     trace_id,
-    as_of: new Date().toISOString(),
-    is_running: calls.some(({ ended_at }) => ended_at === null),
     calls: calls.map((call) => toCallDetail(call, request.parts)),
     spans,
     duration_ms: Math.max(...ends),
@@ -182,35 +168,21 @@ async function showUsage(request: ConsoleRequest, journal: Journal): Promise<Usa
     response_bytes: bytes_out,
     cost,
   }));
-  const { key: _, ...none } = { key: '', ...NOTHING };
-  const total = rows.reduce<Usage['total']>((sum, row) => add(sum, row), none);
+  const sum = (name: keyof Usage['total']) => rows.reduce((so, row) => so + row[name], 0);
   return {
     by,
     scope: scopeOf(request.principal, 'usage'),
     since: new Date(since).toISOString(),
     until: new Date(until).toISOString(),
     rows,
-    total,
-  };
-}
-
-const NOTHING = {
-  calls: 0,
-  errors: 0,
-  total_ms: 0,
-  request_bytes: 0,
-  response_bytes: 0,
-  cost: 0,
-};
-
-function add(one: Usage['total'], other: Usage['total']): Usage['total'] {
-  return {
-    calls: one.calls + other.calls,
-    errors: one.errors + other.errors,
-    total_ms: one.total_ms + other.total_ms,
-    request_bytes: one.request_bytes + other.request_bytes,
-    response_bytes: one.response_bytes + other.response_bytes,
-    cost: one.cost + other.cost,
+    total: {
+      calls: sum('calls'),
+      errors: sum('errors'),
+      total_ms: sum('total_ms'),
+      request_bytes: sum('request_bytes'),
+      response_bytes: sum('response_bytes'),
+      cost: sum('cost'),
+    },
   };
 }
 
@@ -256,7 +228,6 @@ async function showTopology(request: ConsoleRequest): Promise<Topology> {
   });
   return {
     window,
-    as_of: new Date().toISOString(),
     scope: scopeOf(principal, 'calls'),
     nodes,
     edges,

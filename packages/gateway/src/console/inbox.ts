@@ -12,9 +12,7 @@ const MAX_QUESTIONS = 100;
 
 export const inboxHandlers: Handlers = {
   'GET inbox': async ({ parts, principal }): Promise<Inbox> => ({
-    as_of: new Date().toISOString(),
     questions: (await waitingJobs(parts, principal)).map(toInboxQuestion),
-    approvals: [],
     held: heldTools(parts, principal),
     off: [notRunning('approvals'), ...(parts.pipeline.jobs ? [] : [notRunning('jobs')])],
   }),

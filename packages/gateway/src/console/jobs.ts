@@ -19,14 +19,13 @@ import { failure } from '../reasons.ts';
 import {
   type ConsoleRequest,
   compact,
-  type Handler,
   type Handlers,
-  notRunning,
   parse,
   parseQuery,
   scopeOf,
   toTime,
   useTool,
+  withPart,
 } from './request.ts';
 
 const EVENTS = 1_000;
@@ -62,11 +61,8 @@ export const jobHandlers: Handlers = {
   }),
 };
 
-function withJobs(handle: (request: ConsoleRequest, jobs: JobCalls) => Promise<object>): Handler {
-  return async (request) => {
-    const { jobs } = request.parts.pipeline;
-    return jobs ? await handle(request, jobs) : notRunning('jobs');
-  };
+function withJobs(handle: (request: ConsoleRequest, jobs: JobCalls) => Promise<object>) {
+  return withPart('jobs', ({ pipeline }) => pipeline.jobs, handle);
 }
 
 async function listJobs(request: ConsoleRequest, jobs: JobCalls): Promise<object> {
@@ -81,7 +77,6 @@ async function listJobs(request: ConsoleRequest, jobs: JobCalls): Promise<object
       .filter((job) => maySee(request, jobs, job))
       .map((job) => toJobView(job, principal)),
     ...(page.next !== undefined && { next_cursor: page.next }),
-    as_of: new Date().toISOString(),
   };
 }
 
@@ -131,7 +126,6 @@ export function toJobView(job: Job, principal: Principal): JobView {
     deadline_at: toTime(job.deadline_at),
     attempt: job.attempt,
     attempts_allowed: job.retry.attempts,
-    priority: job.priority,
     progress: isOwn ? job.progress : job.progress && compact({ percent: job.progress.percent }),
     inputs: isOwn && job.inputs ? toQuestions(job) : undefined,
     error: isOwn ? job.error : job.error && { ...job.error, details: {} },

@@ -20,7 +20,6 @@ import {
   listRevocations,
   mayAdministrate,
   type Principal,
-  revoke,
   revokeKey,
   scopeProblem,
   stateOf,
@@ -31,11 +30,10 @@ import {
   assertMay,
   type ConsoleRequest,
   compact,
-  type Handler,
   type Handlers,
-  notRunning,
   parse,
   scopeOf,
+  withPart,
 } from './request.ts';
 
 const HOUR_MS = 3_600_000;
@@ -91,7 +89,7 @@ export const keyHandlers: Handlers = {
   'POST keys/revoke-grant': withIdentity(async (request, identity) => {
     assertMay(request, 'keys');
     const { kind, id } = parse(revokeSchema, request.body, 'the grant');
-    return { epoch: await revoke(identity.folder, kind, id, nowOf(request)) };
+    return { epoch: await identity.revoke(kind, id) };
   }),
   'POST keys/decode': withIdentity(async ({ body }, identity) => {
     const { token } = parse(z.strictObject({ token: z.string().max(8_192) }), body, 'the token');
@@ -100,13 +98,8 @@ export const keyHandlers: Handlers = {
   'POST keys/simulate': simulate,
 };
 
-function withIdentity(
-  handle: (request: ConsoleRequest, identity: Identity) => Promise<object>,
-): Handler {
-  return async (request) => {
-    const { identity } = request.parts.gateway;
-    return identity ? await handle(request, identity) : notRunning('identity');
-  };
+function withIdentity(handle: (request: ConsoleRequest, identity: Identity) => Promise<object>) {
+  return withPart('identity', ({ gateway }) => gateway.identity, handle);
 }
 
 async function keysFor(request: ConsoleRequest, identity: Identity): Promise<readonly KeyView[]> {
@@ -128,7 +121,7 @@ async function keysFor(request: ConsoleRequest, identity: Identity): Promise<rea
 
 function fromRecord(record: KeyRecord, request: ConsoleRequest): KeyView {
   const { key_id, principal, tier, scopes, created_at } = record;
-  const { expires_at, revoked_at, replaced_by } = record;
+  const { expires_at } = record;
   return {
     key_id,
     principal,
@@ -138,8 +131,6 @@ function fromRecord(record: KeyRecord, request: ConsoleRequest): KeyView {
     state: stateOf(record, nowOf(request)),
     created_at,
     ...(expires_at !== null && { expires_at }),
-    ...(revoked_at !== null && { revoked_at }),
-    ...(replaced_by !== null && { replaced_by }),
     is_mine: isMine(key_id, request),
   };
 }

@@ -34,7 +34,6 @@ async function overview(request: ConsoleRequest): Promise<Overview> {
   const unwell = worst.flatMap((status) => agents.filter(({ health }) => health.status === status));
   return {
     window,
-    as_of: new Date().toISOString(),
     scope: scopeOf(principal, 'calls'),
     ...(await callFigures(request, window)),
     agents: {

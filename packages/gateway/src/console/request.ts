@@ -119,6 +119,18 @@ export function notRunning(part: Part): NotRunning {
   return { ok: true, running: false, part, message, fix };
 }
 
+/** A handler of a part that may be off. */
+export function withPart<T>(
+  part: Part,
+  partOf: (parts: ConsoleParts) => T | undefined,
+  handle: (request: ConsoleRequest, running: T) => Promise<object>,
+): Handler {
+  return async (request) => {
+    const running = partOf(request.parts);
+    return running === undefined ? notRunning(part) : await handle(request, running);
+  };
+}
+
 type ToolOptions = Partial<Pick<Caller, 'send' | 'signal' | 'meta'>>;
 
 /** Who calls our tools from the page: the same person with the same rights as anywhere else. */

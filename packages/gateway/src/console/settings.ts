@@ -104,13 +104,11 @@ function snippets(url: string): readonly ConnectSnippet[] {
     {
       client: 'claude-code',
       title: 'Claude Code',
-      language: 'shell',
       text: `claude mcp add --transport http starloom ${mcp} --header "Authorization: Bearer $STARLOOM_KEY"`,
     },
     {
       client: 'cursor',
       title: 'Cursor',
-      language: 'json',
       file: '~/.cursor/mcp.json',
       text: json({
         mcpServers: {
@@ -121,7 +119,6 @@ function snippets(url: string): readonly ConnectSnippet[] {
     {
       client: 'vscode',
       title: 'VS Code',
-      language: 'json',
       file: '.vscode/mcp.json',
       text: json({
         inputs: [{ type: 'promptString', id: 'key', description: 'Starloom key', password: true }],
@@ -133,21 +130,18 @@ function snippets(url: string): readonly ConnectSnippet[] {
     {
       client: 'codex',
       title: 'Codex',
-      language: 'toml',
       file: '~/.codex/config.toml',
       text: `[mcp_servers.starloom]\nurl = "${mcp}"\nbearer_token_env_var = "STARLOOM_KEY"`,
     },
     {
       client: 'gemini',
       title: 'Gemini CLI',
-      language: 'json',
       file: '~/.gemini/settings.json',
       text: json({ mcpServers: { starloom: { httpUrl: mcp, ...bearer('STARLOOM_KEY') } } }),
     },
     {
       client: 'curl',
       title: 'curl',
-      language: 'shell',
       text: `curl ${mcp} -H "Authorization: Bearer $STARLOOM_KEY" -H 'Content-Type: application/json' \\\n  -H 'Accept: application/json, text/event-stream' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`,
     },
   ];

@@ -18,7 +18,6 @@ const callSchema = z.looseObject({});
 
 export const tryHandlers: Handlers = {
   'POST try': call,
-  'POST try/preview': (request) => useTool(request, 'fabric.route.preview', request.body),
 };
 
 async function call(request: ConsoleRequest): Promise<undefined> {

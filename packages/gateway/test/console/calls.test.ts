@@ -47,7 +47,39 @@ describe('calls on the page', () => {
     const ids = [...first.calls, ...second.calls].map((call) => call.call_id);
     expect(new Set(ids).size).toBe(4);
     expect((await page.send('GET', 'calls?limit=0')).status).toBe(400);
+    expect((await page.send('GET', 'calls?min_ms=long')).status).toBe(400);
     expect((await page.send('GET', 'calls?nonsense=1')).status).toBe(400);
+  });
+
+  it('are found by what a row shows: who answered, on whose behalf, all words', async () => {
+    await using world = await openJournalWorld({ percy });
+    const attempt = { node_id: 'n', protocol: 'mcp', began_ms: 0, ms: 1 };
+    const attempts = [
+      { ...attempt, agent_id: 'first', fallback: false, code: 'TIMEOUT' },
+      { ...attempt, agent_id: 'second', fallback: true, code: null },
+    ] as const;
+    const fell = { agent_id: 'first', attempts, fallback: true, on_behalf_of: 'ada' };
+    world.journal.write(entry({ span_id: '1'.repeat(16), ms: 1_500, ...fell }));
+    world.journal.write(entry({ span_id: '2'.repeat(16), code: 'CANCELLED' }));
+    world.journal.write(entry({ span_id: '3'.repeat(16), capability: null, agent_id: null }));
+    await world.journal.flushed();
+    const page = await world.signIn();
+    const of = async (query: string) =>
+      (await page.get(`calls?${query}`)).calls.map(({ span_id }: { span_id: string }) =>
+        Number(span_id[0]),
+      );
+    expect(await of('agent=second')).toEqual([1]);
+    expect(await of('agent=first,percy')).toEqual([2, 1]);
+    expect(await of('principal=ada')).toEqual([1]);
+    expect(await of('capability=fabric.call')).toEqual([3]);
+    expect(await of('q=SECOND%20ada')).toEqual([1]);
+    expect(await of('q=second%20percy')).toEqual([]);
+    expect(await of('q=attempts')).toEqual([]);
+    expect(await of('status=cancelled')).toEqual([2]);
+    expect(await of('status=error')).toEqual([]);
+    expect(await of('fallback=true')).toEqual([1]);
+    expect(await of('fallback=false')).toEqual([3, 2]);
+    expect(await of('min_ms=1000')).toEqual([1]);
   });
 
   it('show where they fell back, step by step', async () => {

@@ -33,7 +33,7 @@ const EMPTY: RevocationsFile = { version: 1, epoch: 0, revoked: {} };
 const KEPT_MS = (MAX_PASSPORT_S + 2 * SKEW_S) * 1000;
 const LEAST_TTL_MS = 60_000;
 
-type Revoked = 'principal' | 'delegate' | 'grant';
+export type Revoked = 'principal' | 'delegate' | 'grant';
 
 const PREFIX = { principal: 'prn', delegate: 'sub', grant: 'mnd' } as const;
 const SUSPENDED = 'sus:';
@@ -74,6 +74,11 @@ export class Revocations {
   assertValid(subject: Subject): void {
     const reason = this.reasonAgainst(subject);
     if (reason) throw failure(reason === 'revoked' ? 'revoked/passport' : reason);
+  }
+
+  /** Counts here at once; others that read the file follow. */
+  async revoke(kind: Revoked, id: string, now: number): Promise<number> {
+    return (await this.change((file) => withRevoked(file, `${PREFIX[kind]}:${id}`, now))).epoch;
   }
 
   change(edit: (file: RevocationsFile) => RevocationsFile): Promise<RevocationsFile> {

@@ -148,6 +148,22 @@ export function journalContract(open: OpenForTest): void {
       expect(await found({ trace_id: old.trace_id })).toEqual([old.span_id]);
       expect(await found({ text: '100% OF "it"' })).toEqual([failed.span_id]);
       expect(await found({ text: '1__%' })).toEqual([]);
+      expect(await found({ text: ['bob', 'TIMEOUT'] })).toEqual([failed.span_id]);
+      expect(await found({ text: ['bob', 'percy'] })).toEqual([]);
+    });
+
+    it('finds calls that took long, and calls that fell back', async () => {
+      const slow = call({ ms: 1_500, input: '{"fallback":true}' });
+      const attempt = { agent_id: 'a', node_id: 'n', protocol: 'mcp', began_ms: 0, ms: 1 };
+      const attempts = [{ ...attempt, fallback: true, code: null }];
+      const rescued = call({ ms: 20, fallback: true, attempts });
+      const journal = await filled(slow, rescued, call({ ended_at: null, ms: null }));
+      const found = async (filter: Parameters<Journal['list']>[0]) =>
+        (await journal.list(filter, { limit: 10 })).calls.map(({ span_id }) => span_id);
+      expect(await found({ min_ms: 1_000 })).toEqual([slow.span_id]);
+      expect(await found({ min_ms: 1_500 })).toEqual([slow.span_id]);
+      expect(await found({ min_ms: 1_700 })).toEqual([]);
+      expect(await found({ fallback: true })).toEqual([rescued.span_id]);
     });
 
     it('shows every hop of a trace in the order in which they began', async () => {
