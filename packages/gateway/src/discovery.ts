@@ -102,7 +102,7 @@ export class Discovery {
         if (kind === 'agents') this.#appeared(agentIds);
         else if (kind === 'health') for (const agentId of agentIds) this.#askIfOnline(agentId);
       }),
-      pinning?.onChange(() => this.#reviewAgain()) ?? (() => {}),
+      pinning?.onChange((agentIds) => this.#reviewAgain(agentIds)) ?? (() => {}),
     ];
   }
 
@@ -291,9 +291,10 @@ export class Discovery {
     registry.updateCapabilities(manifest.agent_id, capabilities, held);
   }
 
-  #reviewAgain(): void {
-    for (const { manifest } of this.#options.registry.list()) {
-      const offers = this.#offers.get(manifest);
+  #reviewAgain(agentIds: ReadonlySet<string>): void {
+    for (const agentId of agentIds) {
+      const manifest = this.#options.registry.get(agentId)?.manifest;
+      const offers = manifest && this.#offers.get(manifest);
       if (!offers || !this.#answered.has(manifest)) continue;
       this.#review(manifest, offers).then(
         (reviewed) => this.#serve(manifest, reviewed),
@@ -319,7 +320,7 @@ export class Discovery {
   #ask(manifest: Manifest, begin?: () => Promise<void>): Promise<void> {
     const known = this.#asking.get(manifest);
     if (known) return known;
-    const fetch = () => this.#inTurn(() => this.#fetch(manifest));
+    const fetch = () => this.#fetch(manifest);
     const asking = (begin ? begin().then(fetch) : fetch()).finally(() => {
       this.#asking.delete(manifest);
       if (this.#again.delete(manifest)) void this.#askAgain(manifest);
@@ -343,14 +344,14 @@ export class Discovery {
     await delay(ms, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {});
   }
 
-  /** A fleet that appears at once is asked a few agents at a time. */
-  async #inTurn(work: () => Promise<void>): Promise<void> {
+  /** A fleet that appears at once is asked a few agents at a time; their answers are reviewed together. */
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= (this.#options.atOnce ?? AT_ONCE)) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     this.#running += 1;
     try {
-      await work();
+      return await work();
     } finally {
       this.#running -= 1;
       this.#waiting.shift()?.();
@@ -358,14 +359,11 @@ export class Discovery {
   }
 
   async #fetch(manifest: Manifest): Promise<void> {
-    const { log, registry, store, askMs = ASK_MS } = this.#options;
+    const { log, registry, store } = this.#options;
     const { agent_id } = manifest;
-    if (this.#stop.signal.aborted || registry.get(agent_id)?.manifest !== manifest) return;
-    using deadline = deadlineSignal({ ms: askMs, parent: this.#stop.signal });
-    this.#fetching.set(manifest, performance.now());
     try {
-      const description = await describeAny(manifest, this.#options, deadline.signal);
-      if (registry.get(agent_id)?.manifest !== manifest) return;
+      const description = await this.#inTurn(() => this.#describe(manifest));
+      if (!description || registry.get(agent_id)?.manifest !== manifest) return;
       const { offers, missing, unusable } = await toOffersInTurns(manifest, description);
       const reviewed = await this.#review(manifest, offers);
       const before = this.#answered.get(manifest);
@@ -386,6 +384,16 @@ export class Discovery {
     } finally {
       this.#fetching.delete(manifest);
     }
+  }
+
+  /** `undefined` of an agent that went away before its turn came. */
+  async #describe(manifest: Manifest): Promise<AgentDescription | undefined> {
+    const { registry, askMs = ASK_MS } = this.#options;
+    if (this.#stop.signal.aborted) return undefined;
+    if (registry.get(manifest.agent_id)?.manifest !== manifest) return undefined;
+    using deadline = deadlineSignal({ ms: askMs, parent: this.#stop.signal });
+    this.#fetching.set(manifest, performance.now());
+    return await describeAny(manifest, this.#options, deadline.signal);
   }
 }
 

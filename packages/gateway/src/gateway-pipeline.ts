@@ -65,13 +65,14 @@ export function createPipeline(
   onListChanged: (agentId: string, kind: ListKind) => void,
 ): Pipeline {
   const { config, registry, observer, coordination, identity, clock = systemClock } = options;
+  const { firstProbesMs } = options;
   const { log } = observer;
   const realm = identity?.realm;
   const authoriser = createAuthoriser(options, log);
   const adapters = new AdapterPool({ open: (manifest) => openAdapter(manifest), log });
   const nodes = new NodeLinks();
   const onHealth = observer.agentHealth.bind(observer);
-  const monitor = new HealthMonitor({ registry, adapters, log, clock, onHealth });
+  const monitor = new HealthMonitor({ registry, adapters, log, clock, onHealth, firstProbesMs });
   const { discovered: store, pinning } = options;
   const discovery = new Discovery({ registry, authoriser, adapters, log, store, pinning });
   const validators = new SchemaValidators({ log });

@@ -80,6 +80,8 @@ export interface GatewayOptions {
   readonly nodeHeartbeatMs?: number | undefined;
   /** How long a shutdown waits for what is in flight. */
   readonly drainMs?: number;
+  /** How long the first probes of agents let the first requests go before them; 0 by default. */
+  readonly firstProbesMs?: number;
 }
 
 export class Gateway {

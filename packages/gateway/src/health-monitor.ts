@@ -27,6 +27,8 @@ interface HealthMonitorOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly onHealth: (agentId: string, health: Health) => void;
+  /** How long the first probes let the first requests go before them. */
+  readonly firstProbesMs?: number | undefined;
   readonly onlineEveryMs?: number;
   readonly offlineEveryMs?: number;
   readonly offlineMaxMs?: number;
@@ -45,8 +47,6 @@ const GRACE_MS = 1_000;
 const JITTER = 0.2;
 /** Between probes of a program that only they start, as a multiple of the ordinary wait. */
 const IDLE_PROGRAM_WAITS = 10;
-/** The first requests of a gateway that starts go before its first probes. */
-const FIRST_PROBES_MS = 200;
 /** Changes that come together are looked at once. */
 const WAKE_MS = 50;
 /** A look at so many instances costs far less than a millisecond of each second. */
@@ -83,6 +83,7 @@ export class HealthMonitor {
       atOnce: 8,
       probesPerSecond: 50,
       random: Math.random,
+      firstProbesMs: 0,
       ...options,
     };
     this.#tokens = this.#options.probesPerSecond;
@@ -90,8 +91,10 @@ export class HealthMonitor {
   }
 
   start(): void {
-    this.#wakeIn(FIRST_PROBES_MS);
-    this.#unwatch = this.#options.registry.watch(() => this.#wakeIn(WAKE_MS));
+    const { registry, firstProbesMs = 0 } = this.#options;
+    this.#unwatch = registry.watch(() => this.#wakeIn(WAKE_MS));
+    if (firstProbesMs === 0) this.#wake();
+    else this.#wakeIn(firstProbesMs);
   }
 
   stop(): void {

@@ -52,6 +52,9 @@ import { type OpenedRealm, openRealm } from './realm.ts';
 import { readOrCreateKey, toRegistryConfig } from './registry-config.ts';
 import { auditFolder, identityFolder } from './state-folder.ts';
 
+/** Probes load the clients of agents, which is a fifth of a start. */
+const FIRST_PROBES_MS = 200;
+
 interface OpenGatewayOptions {
   readonly loaded: LoadedConfig<GatewayConfig>;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -157,6 +160,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       gatewayId: ownKey && createHash('sha256').update(ownKey).digest('hex').slice(0, 16),
       realm: secret && { secret, store: realm.store },
       console: consoleOf(options),
+      firstProbesMs: FIRST_PROBES_MS,
     });
     closers.add(() => gateway.close());
     return { gateway, registry, observer, reload: reloadOf(registry, observer), close };

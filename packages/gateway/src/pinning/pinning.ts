@@ -21,7 +21,14 @@ import {
 import { streamTurns } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { type Offer, toOffer } from './offer.ts';
-import { type Approved, type PinsFile, pinsFile, sharedPins, toApproved } from './pins-file.ts';
+import {
+  type AgentPins,
+  type Approved,
+  type PinsFile,
+  pinsFile,
+  sharedPins,
+  toApproved,
+} from './pins-file.ts';
 import {
   judgeOne,
   manifestChanged,
@@ -60,7 +67,7 @@ interface Waiting {
 export class Pinning {
   readonly #options: PinningOptions & { readonly clock: Clock };
   readonly #rules: ReviewRules;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(agentIds: ReadonlySet<string>) => void>();
   /** Fingerprints of what adapters list, made once per list. */
   readonly #prints = new WeakMap<Capability, Print>();
   readonly #warned = new Set<string>();
@@ -68,6 +75,8 @@ export class Pinning {
   #sharing: StoreFollower | undefined;
   /** Approved fingerprints by agent and capability. */
   #approved: Approved = new Map();
+  /** A change leaves the entries of other agents as they are. */
+  #followed: readonly AgentPins[] = [];
   #waiting: Waiting[] = [];
   #next: Promise<void> | undefined;
   #turn: Promise<void> = Promise.resolve();
@@ -90,11 +99,12 @@ export class Pinning {
       pinning.#sharing = await followFile(realm, shared, log);
     }
     pinning.#approved = toApproved(file.value);
+    pinning.#followed = file.value.agents;
     return pinning;
   }
 
-  /** Called after what is approved changed; returns how to stop. */
-  onChange(listener: () => void): () => void {
+  /** Called with the agents of which something else is approved or held now; returns how to stop. */
+  onChange(listener: (agentIds: ReadonlySet<string>) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -205,7 +215,10 @@ export class Pinning {
   #follow(file: PinsFile): void {
     this.#approved = toApproved(file);
     void this.#sharing?.hint();
-    for (const listener of [...this.#listeners]) listener();
+    const changed = new Set(this.#followed).symmetricDifference(new Set(file.agents));
+    this.#followed = file.agents;
+    const agentIds = new Set([...changed].map(({ agent_id }) => agent_id));
+    for (const listener of [...this.#listeners]) listener(agentIds);
   }
 
   /** What this gateway pinned and held, by agent. */

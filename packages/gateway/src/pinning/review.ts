@@ -226,8 +226,14 @@ function toFingerprint(
   };
 }
 
+/** By endpoint, then by owner: every review of an agent needs it. */
+const serverDigests = new WeakMap<Manifest['endpoint'], Map<string | undefined, string>>();
+
 function serverDigest({ endpoint }: Manifest, owner?: string): string {
-  return digest(serverOf(endpoint, owner));
+  const byOwner = serverDigests.get(endpoint) ?? new Map<string | undefined, string>();
+  const known = byOwner.get(owner) ?? digest(serverOf(endpoint, owner));
+  serverDigests.set(endpoint, byOwner.set(owner, known));
+  return known;
 }
 
 /** The fields of two definitions that differ. */

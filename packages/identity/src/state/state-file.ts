@@ -49,18 +49,27 @@ export async function readState<T>(options: StateFileOptions<T>): Promise<T> {
   throw failure('config/state', { file, why: 'its content is not valid', fix });
 }
 
+/** How a change reads the file, and what it does after it wrote; both while no other writer can. */
+interface Access<T> {
+  readonly read: () => Promise<T>;
+  readonly written?: (value: T) => Promise<void>;
+}
+
 /** Changes the file; `edit` sees what others wrote before. Resolves when the change is on the disk. */
 export async function changeState<T>(
   options: StateFileOptions<T>,
   edit: (value: T) => T | Promise<T>,
+  { read, written }: Access<T> = { read: () => readState(options) },
 ): Promise<T> {
   const { path } = options;
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const change = async () => {
-    const before = await readState(options);
+    const before = await read();
     const after = await edit(before);
-    if (after !== before) await writeOwnFile(path, `${JSON.stringify(after, null, 2)}\n`);
+    if (after === before) return after;
+    await writeOwnFile(path, `${JSON.stringify(after, null, 2)}\n`);
+    await written?.(after);
     return after;
   };
   const changed = await withFileLock(path, change).catch((error: unknown) => {
@@ -74,12 +83,16 @@ export async function changeState<T>(
 export class LiveFile<T> {
   readonly #options: LiveFileOptions<T>;
   #value: T;
+  /** What the file said when its fingerprint was `#seen`: one that did not change is not parsed again. */
+  #last: T;
+  #seen = '';
   #watch: FileWatch | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(options: LiveFileOptions<T>, value: T) {
     this.#options = options;
     this.#value = value;
+    this.#last = value;
   }
 
   static async open<T>(options: LiveFileOptions<T>): Promise<LiveFile<T>> {
@@ -107,7 +120,13 @@ export class LiveFile<T> {
   }
 
   async change(edit: (value: T) => T | Promise<T>): Promise<T> {
-    await changeState(this.#options, edit);
+    await changeState(this.#options, edit, {
+      read: () => this.#read(),
+      written: async (value) => {
+        this.#seen = await fingerprintOf(this.#options.path);
+        this.#last = value;
+      },
+    });
     await this.reload();
     return this.#value;
   }
@@ -117,8 +136,8 @@ export class LiveFile<T> {
     const read = this.#turn.then(async () => {
       const { path, log, onChange } = this.#options;
       try {
-        const value = await readState(this.#options);
-        if (JSON.stringify(value) === JSON.stringify(this.#value)) return;
+        const value = await this.#read();
+        if (value === this.#value) return;
         this.#value = value;
         onChange(value);
       } catch (error) {
@@ -132,6 +151,16 @@ export class LiveFile<T> {
   async close(): Promise<void> {
     this.#watch?.close();
     await this.#turn;
+  }
+
+  /** The same value as before while the file says the same. */
+  async #read(): Promise<T> {
+    const seen = await fingerprintOf(this.#options.path);
+    if (seen === this.#seen) return this.#last;
+    const value = await readState(this.#options);
+    this.#seen = seen;
+    if (JSON.stringify(value) !== JSON.stringify(this.#last)) this.#last = value;
+    return this.#last;
   }
 }
 
