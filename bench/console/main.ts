@@ -85,6 +85,7 @@ async function bench(options: ConsoleBenchOptions, { tell }: CommandContext): Pr
         all: round(sizes.all.gzip / 1024, 1),
       },
       first_paint_ms: { console: middle(paint.console), empty: middle(paint.empty) },
+      first_screen_ms: middle(paint.screen),
       event_to_screen_ms: { console: middle(events.console), empty: middle(events.empty) },
       frame_ms: scroll,
       heap_mb: memory,
@@ -92,6 +93,10 @@ async function bench(options: ConsoleBenchOptions, { tell }: CommandContext): Pr
     const ratios = {
       'console_over_empty.first_paint': round(
         figures.first_paint_ms.console / figures.first_paint_ms.empty,
+        2,
+      ),
+      'console_over_empty.first_screen': round(
+        figures.first_screen_ms / figures.first_paint_ms.empty,
         2,
       ),
       'console_over_empty.event_to_screen': round(
@@ -123,6 +128,12 @@ async function bench(options: ConsoleBenchOptions, { tell }: CommandContext): Pr
         `${figures.first_paint_ms.console} ms`,
         `${figures.first_paint_ms.empty} ms`,
         ratios['console_over_empty.first_paint'],
+      ],
+      [
+        'first screen',
+        `${figures.first_screen_ms} ms`,
+        '',
+        ratios['console_over_empty.first_screen'],
       ],
       [
         'answer of a call until it is seen',

@@ -177,7 +177,7 @@ describeWithEngine('chromium', (engine) => {
         .poll(async () => {
           await box.evaluate((element) => element.scrollTo(0, element.scrollHeight));
           return await page.getByRole('row').last().getAttribute('aria-rowindex');
-        })
+        }, WAIT)
         .toBe(String(ROWS + 1));
       expect(await page.getByRole('row').count()).toBeLessThan(100);
     });
@@ -185,13 +185,18 @@ describeWithEngine('chromium', (engine) => {
     it('lets new calls wait while the person reads further down, and counts them', async () => {
       const box = page.locator('.table-box');
       await box.evaluate((element) => element.scrollTo(0, 20_000));
-      await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBe(20_000);
-      const before = await page.getByRole('row').nth(10).innerText();
+      await expect.poll(() => box.evaluate((element) => element.scrollTop), WAIT).toBe(20_000);
+      const row = page.getByRole('row').nth(10);
+      // The rows of a place are drawn with the frame after it was scrolled to.
+      await expect
+        .poll(async () => Number(await row.getAttribute('aria-rowindex')), WAIT)
+        .toBeLessThan(1000);
+      const before = await row.innerText();
       await Promise.all(Array.from({ length: 30 }, () => call('ping')));
       await page.getByRole('button', { name: 'Show 30 new calls' }).waitFor();
-      expect(await page.getByRole('row').nth(10).innerText()).toBe(before);
+      expect(await row.innerText()).toBe(before);
       await page.getByRole('button', { name: 'Show 30 new calls' }).click();
-      await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBe(0);
+      await expect.poll(() => box.evaluate((element) => element.scrollTop), WAIT).toBe(0);
     });
 
     it('finds the few calls that a filter leaves, however far back they are', async () => {
@@ -199,10 +204,10 @@ describeWithEngine('chromium', (engine) => {
       await page.getByText('No call matches.').waitFor();
       await choose('Any status', 'Any status');
       await page.getByLabel('Search').fill(`${OLDEST_TRACE} percy`);
-      await expect.poll(() => page.getByRole('row').count()).toBe(2);
+      await expect.poll(() => page.getByRole('row').count(), WAIT).toBe(2);
       await page.getByLabel('Search').fill('');
       await page.getByLabel('Search').blur();
-      await expect.poll(() => page.getByRole('row').count()).toBeGreaterThan(10);
+      await expect.poll(() => page.getByRole('row').count(), WAIT).toBeGreaterThan(10);
     });
 
     it('stays usable while calls arrive as fast as the gateway takes them', async () => {
@@ -239,12 +244,12 @@ describeWithEngine('chromium', (engine) => {
       await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
       for (let index = 0; index < 60; index += 1) await page.keyboard.press('j');
       const scrolled = () => page.locator('.table-box').evaluate((element) => element.scrollTop);
-      await expect.poll(scrolled).toBeGreaterThan(0);
+      await expect.poll(scrolled, WAIT).toBeGreaterThan(0);
       const place = await scrolled();
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'Waterfall' }).waitFor();
       await page.goBack();
-      await expect.poll(scrolled).toBe(place);
+      await expect.poll(scrolled, WAIT).toBe(place);
     });
   });
 });

@@ -20,7 +20,7 @@ import { Help } from './ui/help.tsx';
 import { useShortcuts } from './ui/keys.ts';
 import { Lazy } from './ui/lazy.tsx';
 import { Palette } from './ui/palette.tsx';
-import { Button, Loading, PageHead, Problem } from './ui/parts.tsx';
+import { Button, PageHead, Problem } from './ui/parts.tsx';
 import { SignInPage } from './ui/sign-in.tsx';
 import { Toasts } from './ui/toasts.tsx';
 
@@ -35,7 +35,7 @@ export function App() {
     [],
   );
   if (state.kind === 'signed_in') return <Frame principal={state.who.principal} />;
-  if (state.kind === 'starting') return <Loading />;
+  if (state.kind === 'starting') return <p class="starting">Starloom</p>;
   return <SignInPage state={state} />;
 }
 

@@ -10,7 +10,6 @@ import type {
   SessionRow,
 } from '@starloom/console/api-types';
 import type { SessionView, SessionViews } from '@starloom/coordination';
-import type { Principal } from '@starloom/identity';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
 import type { ConsoleParts } from './console.ts';
@@ -20,6 +19,7 @@ import {
   type Handler,
   type Handlers,
   notRunning,
+  ownerOf,
   parseQuery,
   scopeOf,
   toTime,
@@ -36,16 +36,16 @@ const historySchema = z.strictObject({
 export const agentSessionHandlers: Handlers = {
   'GET sessions': withViews(async ({ principal }, views) => ({
     scope: scopeOf(principal, 'sessions'),
-    sessions: (await views.list(ownerOf(principal), MAX_SESSIONS)).map(toRow),
+    sessions: (await views.list(ownerOf(principal, 'sessions'), MAX_SESSIONS)).map(toRow),
   })),
   'GET sessions/:id': withViews(async ({ principal, params }, views) => {
-    const found = await views.read(params.id ?? '', ownerOf(principal));
+    const found = await views.read(params.id ?? '', ownerOf(principal, 'sessions'));
     return found ? toDetail(found) : notFound(params.id);
   }),
   'GET sessions/:id/history': withViews(async (request, views): Promise<ContextHistory> => {
     const { principal, params } = request;
     const asked = parseQuery(historySchema, request);
-    const found = await views.history(params.id ?? '', ownerOf(principal), asked);
+    const found = await views.history(params.id ?? '', ownerOf(principal, 'sessions'), asked);
     if (!found) return notFound(params.id);
     return {
       entries: found.changes.map(({ version, at, event }) => ({
@@ -66,7 +66,7 @@ export function watchSessions({ coordination }: ConsoleParts, stream: PageStream
   if (!coordination || !stream.wants('sessions')) return () => {};
   const { views, mayUse } = coordination.services;
   const { principal, agentSession } = stream.options;
-  const owner = ownerOf(principal);
+  const owner = ownerOf(principal, 'sessions');
   if (owner !== undefined && !mayUse(principal)) return () => {};
   let before: string | undefined;
   let isStopped = false;
@@ -106,11 +106,6 @@ function withViews(
     if (!mayLook) throw failure('console_scope', { scope: 'toolset:coordination' });
     return await handle(request, services.views);
   };
-}
-
-/** Whose sessions are seen; all of them with the scope. */
-function ownerOf(principal: Principal): string | undefined {
-  return scopeOf(principal, 'sessions') === 'all' ? undefined : principal.id;
 }
 
 function notFound(id = ''): never {

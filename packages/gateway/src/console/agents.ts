@@ -39,8 +39,8 @@ import {
   compact,
   type Handlers,
   notRunning,
+  ownerOf,
   parse,
-  scopeOf,
   useTool,
 } from './request.ts';
 
@@ -58,10 +58,12 @@ export const agentHandlers: Handlers = {
   'GET agents': async (request) => {
     const { parts, principal } = request;
     const figures = await figuresByAgent(request);
-    const agents = listAgents(parts, principal).map((record): AgentRow => {
-      const own = figures?.get(record.manifest.agent_id);
-      return { ...toAgentRow(parts, record), ...(figures && { figures: own ?? figuresOf([]) }) };
-    });
+    const agents = agentsOf(parts, principal)
+      .list()
+      .map((record): AgentRow => {
+        const own = figures?.get(record.manifest.agent_id);
+        return { ...toAgentRow(parts, record), ...(figures && { figures: own ?? figuresOf([]) }) };
+      });
     return { agents };
   },
   'GET agents/:id': (request) => describeAgent(request, request.params.id ?? ''),
@@ -82,36 +84,22 @@ export const agentHandlers: Handlers = {
 };
 
 /** What the person may use; operators see every agent. */
-export function listAgents(
-  { gateway, pipeline }: ConsoleParts,
-  principal: Principal,
-): readonly AgentRecord[] {
-  if (isRegistryOperator(principal)) return gateway.registry.list();
-  return agentsFor(principal, pipeline.deps).list();
+export function agentsOf({ gateway, pipeline }: ConsoleParts, principal: Principal) {
+  return isRegistryOperator(principal) ? gateway.registry : agentsFor(principal, pipeline.deps);
 }
 
 /** Of the last hour; absent without a journal. */
 async function figuresByAgent({ parts, principal, facts }: ConsoleRequest) {
   if (!facts) return undefined;
   const since = parts.pipeline.deps.clock.now() - 3_600_000;
-  const owner = scopeOf(principal, 'calls') === 'all' ? undefined : principal.id;
-  const byAgent = Map.groupBy(await facts.since(since, owner), ({ agent }) => agent ?? '');
+  const counted = await facts.since(since, ownerOf(principal, 'calls'));
+  const byAgent = Map.groupBy(counted, ({ agent }) => agent ?? '');
   return new Map([...byAgent].map(([agent, some]) => [agent, figuresOf(some)]));
-}
-
-/** One of those. */
-export function visibleAgent(
-  { gateway, pipeline }: ConsoleParts,
-  principal: Principal,
-  id: string,
-): AgentRecord | undefined {
-  if (isRegistryOperator(principal)) return gateway.registry.get(id);
-  return agentsFor(principal, pipeline.deps).get(id);
 }
 
 function findAgent({ parts, principal, params }: ConsoleRequest): AgentRecord {
   const id = params.id ?? '';
-  const found = visibleAgent(parts, principal, id);
+  const found = agentsOf(parts, principal).get(id);
   if (found) return found;
   throw failure('not_found/agent', { agent_id: id.slice(0, 100), fix: undefined });
 }

@@ -15,16 +15,16 @@ import {
 } from '@starloom/console/api-types';
 import { matchesFilter, valuesOf, wordsOf } from '@starloom/console/call-filter';
 import { ERRORS, type Journal, type JournalFilter, type UsageKey } from '@starloom/core';
-import type { AdminArea, Principal } from '@starloom/identity';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
-import { listAgents } from './agents.ts';
+import { agentsOf } from './agents.ts';
 import { type CallFact, figuresOf } from './call-facts.ts';
 import { toCallDetail, toCallRow, toSpans } from './call-rows.ts';
 import {
   type ConsoleRequest,
   compact,
   type Handlers,
+  ownerOf,
   parseQuery,
   scopeOf,
   toTime,
@@ -80,11 +80,6 @@ export const callHandlers: Handlers = {
 
 function withJournal(handle: (request: ConsoleRequest, journal: Journal) => Promise<object>) {
   return withPart('journal', ({ gateway }) => gateway.journal, handle);
-}
-
-/** Whose calls are seen; those of all with the scope. */
-export function ownerOf(principal: Principal, area: AdminArea): string | undefined {
-  return scopeOf(principal, area) === 'all' ? undefined : principal.id;
 }
 
 async function listCalls(request: ConsoleRequest, journal: Journal): Promise<CallPage> {
@@ -207,7 +202,9 @@ async function showTopology(request: ConsoleRequest): Promise<Topology> {
     };
   });
   const agents = new Map(
-    listAgents(parts, principal).map(({ manifest, health }) => [manifest.agent_id, health.status]),
+    agentsOf(parts, principal)
+      .list()
+      .map(({ manifest, health }) => [manifest.agent_id, health.status]),
   );
   const ids = new Set([
     ...[...agents.keys()].map((id) => `agent:${id}`),

@@ -7,15 +7,14 @@ import { mayReach } from '@starloom/identity';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
 import { watchSessions } from './agent-sessions.ts';
-import { toAgentRow, visibleAgent } from './agents.ts';
+import { agentsOf, toAgentRow } from './agents.ts';
 import type { CallFacts } from './call-facts.ts';
 import { callIdOf, toCallRow } from './call-rows.ts';
-import { ownerOf } from './calls.ts';
 import type { ConsoleParts } from './console.ts';
 import { countInbox } from './inbox.ts';
 import { JobWatch } from './job-watch.ts';
 import { PageStream } from './page-stream.ts';
-import { type ConsoleRequest, parseQuery } from './request.ts';
+import { type ConsoleRequest, ownerOf, parseQuery } from './request.ts';
 import type { ConsoleSessions } from './sessions.ts';
 import { STREAM_HEADERS } from './try.ts';
 
@@ -163,7 +162,7 @@ export class EventStreams {
       }
       for (const agent_id of agentIds) {
         const { principal } = stream.options;
-        const record = visibleAgent(this.#parts, principal, agent_id);
+        const record = agentsOf(this.#parts, principal).get(agent_id);
         const isGone = this.#parts.gateway.registry.get(agent_id) === undefined;
         // Of one that is gone, scopes alone can say who knew it.
         if (!record && (!isGone || !mayReach(principal, agent_id))) continue;

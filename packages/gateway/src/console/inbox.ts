@@ -3,7 +3,7 @@
 import type { Inbox, InboxQuestion } from '@starloom/console/api-types';
 import type { Job } from '@starloom/core';
 import { isRegistryOperator, type Principal } from '@starloom/identity';
-import { listAgents } from './agents.ts';
+import { agentsOf } from './agents.ts';
 import type { ConsoleParts } from './console.ts';
 import { toQuestions } from './jobs.ts';
 import { type Handlers, notRunning, toTime } from './request.ts';
@@ -54,7 +54,8 @@ function toInboxQuestion(job: Job): InboxQuestion {
 
 function heldTools(parts: ConsoleParts, principal: Principal): Inbox['held'] {
   if (!isRegistryOperator(principal)) return [];
-  return listAgents(parts, principal)
+  return agentsOf(parts, principal)
+    .list()
     .filter(({ held }) => held.length > 0)
     .map(({ manifest, held }) => ({
       agent_id: manifest.agent_id,

@@ -13,12 +13,19 @@ import {
 import type { Journal } from '@starloom/core';
 import { z } from 'zod';
 import { engineHealth } from '../tools/health.ts';
-import { listAgents, toAgentRow } from './agents.ts';
+import { agentsOf, toAgentRow } from './agents.ts';
 import { type CallFact, figuresOf } from './call-facts.ts';
 import { toCallRow } from './call-rows.ts';
-import { ownerOf, toRate, WINDOW_MS } from './calls.ts';
+import { toRate, WINDOW_MS } from './calls.ts';
 import { countInbox } from './inbox.ts';
-import { type ConsoleRequest, type Handlers, notRunning, parseQuery, scopeOf } from './request.ts';
+import {
+  type ConsoleRequest,
+  type Handlers,
+  notRunning,
+  ownerOf,
+  parseQuery,
+  scopeOf,
+} from './request.ts';
 
 const querySchema = z.strictObject({ window: z.enum(WINDOWS).default('1h') });
 const MAX_UNWELL = 20;
@@ -28,7 +35,7 @@ export const overviewHandlers: Handlers = { 'GET overview': overview };
 async function overview(request: ConsoleRequest): Promise<Overview> {
   const { parts, principal } = request;
   const { window } = parseQuery(querySchema, request);
-  const agents = listAgents(parts, principal);
+  const agents = agentsOf(parts, principal).list();
   const count = (status: string) => agents.filter(({ health }) => health.status === status).length;
   const worst = ['offline', 'degraded', 'starting', 'unknown'];
   const unwell = worst.flatMap((status) => agents.filter(({ health }) => health.status === status));

@@ -68,6 +68,11 @@ export function scopeOf(principal: Principal, area: AdminArea): 'all' | 'own' {
   return mayAdministrate(principal, area) ? 'all' : 'own';
 }
 
+/** Whose things are seen; those of all with the scope. */
+export function ownerOf(principal: Principal, area: AdminArea): string | undefined {
+  return mayAdministrate(principal, area) ? undefined : principal.id;
+}
+
 export function rightsOf({ principal, parts, exchange }: ConsoleRequest): Rights {
   const agents = isRegistryOperator(principal);
   return {
