@@ -61,6 +61,7 @@ interface CallerNames {
 
 interface CallInFlight {
   readonly traceId: string;
+  readonly spanId: string;
   readonly root: string;
   readonly hop: Hop;
   /** By what the agent is known when it calls back. */
@@ -78,8 +79,8 @@ export class RecursionGuard {
   readonly #uncounted: number;
   readonly #clock: Clock;
   readonly #onBlocked: RecursionGuardOptions['onBlocked'];
-  /** Calls in flight: trace id → W3C span id → what calls below are one deeper than. */
-  readonly #inFlight = new Map<string, Map<string, CallInFlight>>();
+  /** Calls in flight by trace; calls below one are one deeper. */
+  readonly #inFlight = new Map<string, CallInFlight[]>();
   /** The same by what their agents are known by when they call back. */
   readonly #byAgent = new Map<string, Set<CallInFlight>>();
   /** Those of them whose agents were started by this process. */
@@ -147,40 +148,36 @@ export class RecursionGuard {
   /** Remembers a call while it is in flight; returns how to forget it. */
   track(trace: Trace, hop: Hop, options: TrackOptions = {}): () => void {
     const { root = '', agentPrincipal, agentId, originTier } = options;
-    const spanId = toW3cSpanId(trace.span_id);
+    const { trace_id: traceId, span_id: spanId } = trace;
     const callers = callersOf({ principal: agentPrincipal, agentId });
-    const entry = { traceId: trace.trace_id, root, hop, callers, originTier };
-    const calls = this.#inFlight.get(trace.trace_id) ?? new Map<string, CallInFlight>();
-    this.#inFlight.set(trace.trace_id, calls.set(spanId, entry));
-    const forgetAgent = this.#trackAgent(entry);
+    const entry = { traceId, spanId, root, hop, callers, originTier };
+    const calls = this.#inFlight.get(traceId);
+    if (calls) calls.push(entry);
+    else this.#inFlight.set(traceId, [entry]);
+    for (const caller of callers) {
+      this.#byAgent.set(caller, (this.#byAgent.get(caller) ?? new Set()).add(entry));
+    }
     if (agentId !== undefined) this.#started.add(entry);
-    return () => {
-      forgetAgent?.();
-      this.#started.delete(entry);
-      calls.delete(spanId);
-      if (calls.size === 0 && this.#inFlight.get(trace.trace_id) === calls) {
-        this.#inFlight.delete(trace.trace_id);
-      }
-    };
+    return () => this.#forget(entry);
+  }
+
+  #forget(entry: CallInFlight): void {
+    const calls = this.#inFlight.get(entry.traceId) ?? [];
+    const at = calls.indexOf(entry);
+    if (at === -1) return;
+    if (calls.length === 1) this.#inFlight.delete(entry.traceId);
+    else calls.splice(at, 1);
+    this.#started.delete(entry);
+    for (const caller of entry.callers) {
+      const served = this.#byAgent.get(caller);
+      served?.delete(entry);
+      if (served?.size === 0) this.#byAgent.delete(caller);
+    }
   }
 
   /** The hops of the calls in flight on one trace. */
   inFlight(traceId: string): Hop[] {
-    return Array.from(this.#inFlight.get(traceId)?.values() ?? [], ({ hop }) => hop);
-  }
-
-  #trackAgent(entry: CallInFlight): (() => void) | undefined {
-    if (entry.callers.length === 0) return undefined;
-    for (const caller of entry.callers) {
-      this.#byAgent.set(caller, (this.#byAgent.get(caller) ?? new Set()).add(entry));
-    }
-    return () => {
-      for (const caller of entry.callers) {
-        const calls = this.#byAgent.get(caller);
-        calls?.delete(entry);
-        if (calls?.size === 0) this.#byAgent.delete(caller);
-      }
-    };
+    return (this.#inFlight.get(traceId) ?? []).map(({ hop }) => hop);
   }
 
   /** By what a caller is known; nothing while no agent in flight is known by anything. */
@@ -214,15 +211,13 @@ export class RecursionGuard {
 
   /** Those of them that are on this trace. */
   #callsOf(traceId: string, callers: readonly string[]): CallInFlight[] {
-    const calls = [...(this.#inFlight.get(traceId)?.values() ?? [])];
-    return calls.filter((call) => isOneOf(call, callers));
+    return (this.#inFlight.get(traceId) ?? []).filter((call) => isOneOf(call, callers));
   }
 
   /** Whose trace this is: of the caller, unless the caller is an agent at work on another's. */
   #rootOf(traceId: string, principal: string, callers: readonly string[]): string {
-    const inFlight = this.#inFlight.get(traceId);
-    if (!inFlight) return principal;
-    const calls = [...inFlight.values()];
+    const calls = this.#inFlight.get(traceId);
+    if (!calls) return principal;
     if (calls.some(({ root }) => root === principal)) return principal;
     return calls.find((call) => isOneOf(call, callers))?.root ?? principal;
   }
@@ -239,10 +234,11 @@ export class RecursionGuard {
   ): Hop {
     const calls = this.#inFlight.get(traceId);
     if (!calls) return hop;
-    const parent = parentSpanId && calls.get(toW3cSpanId(parentSpanId));
+    const above = parentSpanId && toW3cSpanId(parentSpanId);
+    const parent = calls.find(({ spanId }) => toW3cSpanId(spanId) === above);
     if (parent && parent.root === root) return hopBelow(parent.hop, hop);
     if (hop.depth > 1 || options.depthIsStated) return hop;
-    const own = [...calls.values()].filter((call) => call.root === root);
+    const own = calls.filter((call) => call.root === root);
     if (own.length === 0) return hop;
     if (!named) {
       this.#assertFew(own.length, traceId);

@@ -54,7 +54,7 @@ export class AdapterPool {
     slot.calls += 1;
     const { adapter } = slot.adapter ? this.#toLease(slot, slot.adapter) : await this.#opened(slot);
     const end = () => {
-      this.#release(slot);
+      this.release(slot);
       if (!slot.isUsed && slot.calls === 0 && !slot.retired) this.#retireSlot(slot);
     };
     return { adapter, [Symbol.dispose]: end };
@@ -71,17 +71,18 @@ export class AdapterPool {
       return this.#toLease(slot, slot.adapter);
     } catch (error) {
       const { agent_id } = slot.manifest;
-      this.#release(slot);
+      this.release(slot);
       this.#retireSlot(slot);
       throw FabricError.from(error).with({ agent_id, sent: false });
     }
   }
 
   #toLease(slot: Slot, adapter: Adapter): AdapterLease {
-    return { adapter, [Symbol.dispose]: () => this.#release(slot) };
+    return new SlotLease(this, slot, adapter);
   }
 
-  #release(slot: Slot): void {
+  /** A lease of the slot ends. */
+  release(slot: Slot): void {
     slot.calls -= 1;
     if (slot.retired && slot.calls === 0) this.#close(slot);
   }
@@ -135,5 +136,22 @@ export class AdapterPool {
       })
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
+  }
+}
+
+/** A class, since every call makes one: an object with a function of its own costs far more. */
+class SlotLease implements AdapterLease {
+  readonly adapter: Adapter;
+  readonly #pool: AdapterPool;
+  readonly #slot: Slot;
+
+  constructor(pool: AdapterPool, slot: Slot, adapter: Adapter) {
+    this.adapter = adapter;
+    this.#pool = pool;
+    this.#slot = slot;
+  }
+
+  [Symbol.dispose](): void {
+    this.#pool.release(this.#slot);
   }
 }

@@ -211,27 +211,27 @@ export function clipName(name: string | undefined): string | null {
   return name === undefined ? null : clip(name, MAX_NAME);
 }
 
+let left = 0;
+
 /** About how many bytes the texts of a value have: those of JSON without its signs. */
 export function sizeOf(value: unknown): number {
+  left = MAX_VALUES;
+  return sizeWithin(value);
+}
+
+function sizeWithin(value: unknown): number {
+  left -= 1;
+  if (left < 0 || value === null) return 0;
+  if (typeof value === 'string') return Buffer.byteLength(value);
+  if (typeof value !== 'object') return value === undefined ? 0 : 8;
   let size = 0;
-  let left = MAX_VALUES;
-  const open: object[] = [];
-  const add = (one: unknown) => {
-    left -= 1;
-    if (typeof one === 'string') size += Buffer.byteLength(one);
-    else if (typeof one === 'number' || typeof one === 'boolean') size += 8;
-    else if (typeof one === 'object' && one !== null) open.push(one);
-  };
-  add(value);
-  for (let one = open.pop(); one !== undefined && left > 0; one = open.pop()) {
-    if (Array.isArray(one)) {
-      for (const item of one.slice(0, left)) add(item);
-    } else {
-      for (const key in one) {
-        size += key.length;
-        add((one as Record<string, unknown>)[key]);
-      }
-    }
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && left > 0; at += 1) size += sizeWithin(value[at]);
+    return size;
+  }
+  for (const key in value) {
+    if (left <= 0) break;
+    size += key.length + sizeWithin((value as Record<string, unknown>)[key]);
   }
   return size;
 }
