@@ -60,6 +60,8 @@ export class KeptJournal implements Journal {
   #texts: string[] = [];
   #blocks: CallBlock[] = [];
   #pending = 0;
+  /** Those that are being written. */
+  #sent = 0;
   readonly #sums = new UsageSums();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
@@ -81,7 +83,7 @@ export class KeptJournal implements Journal {
   }
 
   write(call: JournalCall): void {
-    if (this.#isClosed || this.#pending >= MAX_PENDING) {
+    if (this.#isClosed || this.#pending + this.#sent >= MAX_PENDING) {
       this.#lost += 1;
       return;
     }
@@ -185,8 +187,10 @@ export class KeptJournal implements Journal {
     const blocks = this.#blocks;
     this.#blocks = [];
     this.#pending = 0;
+    this.#sent = count;
     this.#writing = this.#append(blocks, count).finally(() => {
       this.#writing = undefined;
+      this.#sent = 0;
       if (this.#pending > 0) this.#flushSoon();
     });
   }
