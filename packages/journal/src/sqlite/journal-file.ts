@@ -134,9 +134,14 @@ export class JournalFile {
   }
 
   /** Each takes the place of a row that runs. What left the ring is not inserted. */
-  #insertRows(text: string, before: number, cut: number): void {
-    const insert = this.#statement(INSERT);
-    const replace = this.#statement('DELETE FROM call WHERE ended IS NULL AND span_id = ?');
+  #insertRows(
+    text: string,
+    before: number,
+    cut: number,
+    prepare = (sql: string) => this.#statement(sql),
+  ): void {
+    const insert = prepare(INSERT);
+    const replace = prepare('DELETE FROM call WHERE ended IS NULL AND span_id = ?');
     for (const [index, row] of rowsOf({ text }).entries()) {
       const revision = before + index + 1;
       if (revision <= cut) continue;
@@ -148,11 +153,27 @@ export class JournalFile {
   /** Of the newest `calls`. */
   count(calls: number): number {
     const sql = `SELECT (SELECT count(*) FROM call) + (SELECT total(calls) FROM block) AS n`;
-    return Math.min(Number(this.query({ sql, values: [] })[0]?.n), calls);
+    return Math.min(Number(this.#statement(sql).get()?.n), calls);
   }
 
   query({ sql, values }: Statement): readonly Row[] {
+    if (this.#hasBlocks && !this.#hasRoom) return this.#queryCopy({ sql, values });
     return this.#statement(sql).all(...values) as Row[];
+  }
+
+  /** On a full disk no rows can be made: a copy in memory, which hides the table, has them for one query. */
+  #queryCopy({ sql, values }: Statement): readonly Row[] {
+    const blocks = this.#statement('SELECT last_revision, calls, text FROM block').all();
+    this.#database.exec('CREATE TEMP TABLE call AS SELECT * FROM main.call');
+    try {
+      // Statements that were made before mean the table of the file.
+      const prepare = (text: string) => this.#database.prepare(text);
+      for (const { last_revision: last, calls, text } of blocks)
+        this.#insertRows(String(text), Number(last) - Number(calls), 0, prepare);
+      return prepare(sql).all(...values) as Row[];
+    } finally {
+      this.#database.exec('DROP TABLE temp.call');
+    }
   }
 
   /** Writes the file again from the start: freed pages keep what they held. */
@@ -193,7 +214,7 @@ export class JournalFile {
 
   #prepare(): void {
     this.#database.exec('PRAGMA locking_mode = EXCLUSIVE');
-    const [tables] = this.query({ sql: 'SELECT count(*) AS n FROM sqlite_schema', values: [] });
+    const tables = this.#statement('SELECT count(*) AS n FROM sqlite_schema').get();
     const isOurs = this.#pragma('application_id') === APPLICATION_ID;
     if (!isOurs && tables?.n !== 0) throw failure('foreign');
     const format = this.#pragma('user_version');
@@ -211,7 +232,7 @@ export class JournalFile {
     this.#transact(() => this.#database.exec(`${SCHEMA} ${marked}`));
     const newest = `SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'call'), 0),
       ifnull((SELECT max(last_revision) FROM block), 0)) AS n`;
-    this.#newest = Number(this.query({ sql: newest, values: [] })[0]?.n);
+    this.#newest = Number(this.#statement(newest).get()?.n);
   }
 
   #pragma(name: string): number {
