@@ -134,7 +134,7 @@ ${more}`,
     expect(JSON.parse(shared.stdout)).toEqual({ ok: true, rules: 1, changes });
     const ruleThere = async () => (await call(there, key, 'echo', 'say')).error?.details.rule;
     await expect.poll(ruleThere).toBe('realm:closed');
-    expect((await there.run('policy', 'check')).stdout).toMatch(/realm:closed +deny +call/);
+    expect((await there.run('policy', 'check')).stdout).toMatch(/realm:closed +deny +chain/);
     expect((await there.run('audit', 'show')).stdout).toContain('revision 1: closed');
     expect((await here.run('policy', 'share', '--clear')).stdout).toContain('removed  closed');
     await expect.poll(ruleThere).toBeUndefined();

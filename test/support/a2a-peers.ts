@@ -61,15 +61,17 @@ export async function askPeers(peers: readonly PeerInput[], task: string, skill?
     provider,
     approve: async () => true,
   });
-  const to = peers.map(({ name }) => name);
-  const args = { to, task, ...(skill !== undefined && { skill }) };
-  const { result } = await agent.callTool({
-    call: { name: 'peers:ask', args },
-    origin: 'user',
-    trace: createTrace(),
-    hop: ROOT_HOP,
-    signal: AbortSignal.timeout(60_000),
-  });
-  const [{ text = '' } = {}] = result.output;
-  return (JSON.parse(text) as { readonly answers: readonly Record<string, unknown>[] }).answers;
+  const ask = async ({ name: peer }: PeerInput) => {
+    const to = skill === undefined ? peer : `${peer}/${skill}`;
+    const { result, error } = await agent.callTool({
+      call: { name: 'agent:delegate', args: { to, task } },
+      origin: 'user',
+      trace: createTrace(),
+      hop: ROOT_HOP,
+      signal: AbortSignal.timeout(60_000),
+    });
+    const text = result.output.map((segment) => ('text' in segment ? segment.text : '')).join('');
+    return { peer, status: error ? 'failed' : 'completed', text };
+  };
+  return await Promise.all(peers.map(ask));
 }
