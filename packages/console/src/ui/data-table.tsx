@@ -10,7 +10,7 @@ import { asWords } from './words.tsx';
 
 export interface Column<Row> {
   readonly title: string;
-  /** Texts are shown as words of whoever wrote them. */
+  /** Shows texts as the words of their author. */
   readonly cell: (row: Row) => ComponentChildren;
   /** CSS width; the others share what is left. */
   readonly width?: string;

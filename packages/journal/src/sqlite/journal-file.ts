@@ -32,7 +32,7 @@ const MAX_LOG_PAGES = 2000;
 const PAGE_BYTES = 16_384;
 /** So many become rows at once; other files of the thread are served after that. */
 const CALLS_PER_STEP = 800;
-/** So small a batch becomes rows when it is written: whoever looks then need not wait. */
+/** A batch of at most so many calls becomes rows at once: a reader need not wait. */
 const FEW_CALLS = 20;
 const SPAN = CALL_COLUMNS.indexOf('span_id');
 

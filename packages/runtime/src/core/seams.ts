@@ -212,7 +212,7 @@ export interface EditorHost extends PluginHost {
   readonly editor?: EditorAccess | undefined;
 }
 
-/** A document that the user handed over: data, whoever wrote it. */
+/** A document that the user handed over: it is data, also where the user wrote it. */
 export interface Attachment {
   /** Such as `file:/srv/notes.txt`. */
   readonly source: string;

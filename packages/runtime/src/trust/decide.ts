@@ -190,7 +190,7 @@ function foreignLink({ tool, grounds, plan, parts: { targets, content } }: CallF
     .find(({ url, origin }) => origin !== undefined || /[/?#]/.test(url));
 }
 
-/** What a link of foreign text holds itself is no secret of the user: whoever wrote it has it. */
+/** What a link of foreign text holds itself is no secret of the user: its author has it. */
 function secretIn({ content, targets }: CallParts, grounds: Grounds): string | undefined {
   const own = targets.map(({ value }) => value).filter((value) => !grounds.isReadUrl(value));
   return [...content, ...own]

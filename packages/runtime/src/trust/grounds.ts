@@ -43,7 +43,7 @@ export interface GroundsOptions {
 const MOST_OF_USER = 20;
 /** Values that mean the user's own or the usual one, at every server. */
 const USUAL = wordSet('primary origin me self mine default current head inbox .');
-/** Where things are put that have no place: whoever downloads a file does not say where to. */
+/** The place of things without one: a user who downloads a file names no folder. */
 const SCRATCH =
   /^(?:~|\/home\/[^/]+|\/root)?\/?(?:downloads?|tmp|temp)(?:\/([^/]+)(?!.*\.\.).*)?$/i;
 /** Tools that tell of the user: their address, their account. */
@@ -291,7 +291,7 @@ export class Grounds {
     return calls.filter(({ id }) => id !== undefined && answered.has(id));
   }
 
-  /** The user's own address or account, as a tool told that is about the user. */
+  /** The user's own address or account, from a tool that is about the user. */
   #isOfUser(value: string): boolean {
     const wanted = keyOf(value);
     return this.foreign.some(({ via = '', text, index }) => {

@@ -89,7 +89,7 @@ export class Words {
     return this.#set.has(stem(word));
   }
 
-  /** The word as a verb, so far as that can be told. */
+  /** The word as a verb, as far as that can be known. */
   asksTo(verb: string): boolean {
     this.#verbs ??= new Set(tokensOf(this.#plain.replaceAll(NOT_ASKED, ' ')).map(stem));
     return this.#verbs.has(stem(verb));
@@ -129,7 +129,7 @@ export function splitMessage(text: string): { typed: string; pasted: string } {
   const typed = own.replaceAll(PASTED, '\n');
   const pasted = [...(text.match(PASTED) ?? []), own === text ? '' : announced].join('\n').trim();
   if (typed.length <= MOST_TYPED) return { typed, pasted };
-  // Nobody types this much to say what to do: a request stands before or after the document.
+  // No user types this much to say what to do: a request stands before or after the document.
   const parts = typed.split(/\n\s*\n/);
   const ends = [parts[0] ?? '', parts.length > 1 ? (parts.at(-1) ?? '') : ''];
   const request = ends.map((one) => one.slice(0, LONGEST_REQUEST)).join('\n\n');
