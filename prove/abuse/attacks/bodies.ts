@@ -19,6 +19,8 @@ const UNFINISHED = 300;
 /** The budget of a principal is 64 MiB of unfinished bodies; each here is nearly four. */
 const MAX_HELD = 20;
 const ANSWER_MS = 20_000;
+/** An attacker sends for this long at most: a proxy whose agent does not read stops reading too. */
+const SEND_MS = 500;
 
 export const unauthenticatedBodies: Attack = {
   about: 'bodies of 4 MB without a key, on eight connections',
@@ -132,7 +134,7 @@ async function holdBodies(target: Target, key: string | undefined) {
   return { uploads, held };
 }
 
-/** Announces four megabytes and sends so many bytes of them. */
+/** Announces four megabytes and sends so many bytes of them, as far as the target reads them. */
 async function openUpload(
   { url }: Target,
   key: string | undefined,
@@ -158,6 +160,8 @@ async function openUpload(
   socket.once('close', () => resolve());
   if (bytes === 0) socket.once('connect', () => resolve());
   else socket.write(Buffer.alloc(bytes, '['), () => resolve());
+  const timer = setTimeout(resolve, SEND_MS);
   await promise;
+  clearTimeout(timer);
   return { socket, isAnswered: () => isAnswered };
 }
