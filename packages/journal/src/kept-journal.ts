@@ -16,7 +16,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from '@starloom/core';
-import { type CallBlock, toBlock, toText } from './call-block.ts';
+import { BlockWriter, type CallBlock } from './call-block.ts';
 import {
   type Bucket,
   fromRow,
@@ -56,8 +56,7 @@ const AHEAD_MS = 60_000;
 export class KeptJournal implements Journal {
   readonly kind: Journal['kind'];
   readonly #options: KeptJournalOptions;
-  /** The newest, until they are a block. Objects that wait would cost the garbage collector more than their texts. */
-  #texts: string[] = [];
+  readonly #newestBlock = new BlockWriter();
   #blocks: CallBlock[] = [];
   #pending = 0;
   /** Those that are being written. */
@@ -87,7 +86,8 @@ export class KeptJournal implements Journal {
       this.#lost += 1;
       return;
     }
-    if (this.#texts.push(toText(call)) === MAX_BLOCK_CALLS) this.#seal();
+    this.#newestBlock.add(call);
+    if (this.#newestBlock.calls === MAX_BLOCK_CALLS) this.#seal();
     this.#pending += 1;
     this.#sums.add(call);
     // What waits here is copied by every collection of garbage: under load it does not wait for the timer.
@@ -196,8 +196,7 @@ export class KeptJournal implements Journal {
   }
 
   #seal(): void {
-    if (this.#texts.length > 0) this.#blocks.push(toBlock(this.#texts));
-    this.#texts = [];
+    if (this.#newestBlock.calls > 0) this.#blocks.push(this.#newestBlock.take());
   }
 
   async #append(blocks: readonly CallBlock[], count: number): Promise<void> {

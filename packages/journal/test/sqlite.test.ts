@@ -60,6 +60,64 @@ describe('the journal in SQLite', () => {
     await journal.close();
   });
 
+  it('opens a file of the second format, whose blocks have no kinds', async () => {
+    const path = newPath();
+    const first = await open(path);
+    first.write(call());
+    await first.close();
+    const database = new DatabaseSync(path);
+    const list = `["0c634bb1-3437-4c7e-a0b2-4d585a12fb67","47008d13-3766-4bcb-9761-89ccda33d62a",null,"node-a","mcp",
+      "http","fabric.call","alice",null,null,2,["a/b"],"percy","reason",null,null,false,0.153,0.231,
+      [["percy","local","primary","ready","asked for"]],null,"rule",null,
+      [["6585df5d-95bf-408a-8efc-371d3ef163e5","percy","local","mcp",false,0.25,1.23,null,null,true]],
+      false,{"final":1},[["final",1.5]],3,70,120,1000,1002,1.6,null,null,null,null,null]`;
+    database.exec('PRAGMA user_version = 2');
+    database.prepare('INSERT INTO block VALUES (2, 1, ?)').run(`[${list}]`);
+    database.close();
+    const second = await open(path);
+    const [found] = await second.get('0c634bb1-3437-4c7e-a0b2-4d585a12fb67');
+    expect(found).toEqual({
+      ...{ trace_id: '0c634bb1-3437-4c7e-a0b2-4d585a12fb67', parent_span_id: null },
+      ...{ span_id: '47008d13-3766-4bcb-9761-89ccda33d62a', gateway: 'node-a', face: 'mcp' },
+      ...{ transport: 'http', tool: 'fabric.call', principal: 'alice', depth: 2, chain: ['a/b'] },
+      ...{ agent_id: 'percy', capability: 'reason', stream: false },
+      ...{ admitted_ms: 0.153, routed_ms: 0.231, rule: 'rule', fallback: false, cost: 3 },
+      route: [
+        {
+          ...{ agent_id: 'percy', node_id: 'local', kind: 'primary' },
+          ...{ availability: 'ready', reason: 'asked for' },
+        },
+      ],
+      attempts: [
+        {
+          ...{ span_id: '6585df5d-95bf-408a-8efc-371d3ef163e5', agent_id: 'percy' },
+          ...{ node_id: 'local', protocol: 'mcp', fallback: false, began_ms: 0.25, ms: 1.23 },
+          ...{ code: null, sent: true },
+        },
+      ],
+      ...{ events: { final: 1 }, first_events: [['final', 1.5]], bytes_in: 70, bytes_out: 120 },
+      ...{ began_at: 1000, ended_at: 1002, ms: 1.6, code: null },
+    });
+    await second.close();
+  });
+
+  it('keeps apart calls of a batch that differ in what their kind has', async () => {
+    const path = newPath();
+    const journal = await open(path);
+    const given = Array.from({ length: 90 }, (_, at) =>
+      call({
+        tool: `tool-${at % 7}`,
+        principal: at % 3 === 0 ? null : `caller-${at % 5}`,
+        chain: at % 2 === 0 ? [] : ['a/b'],
+        ...(at % 4 === 0 && { cost: at, rule: 'a rule' }),
+      }),
+    );
+    for (const one of given) journal.write(one);
+    await journal.flushed();
+    expect((await journal.list({}, { limit: 100 })).calls).toEqual(given.toReversed());
+    await journal.close();
+  });
+
   it('keeps its numbers when everything left it', async () => {
     const path = newPath();
     const first = await open(path);

@@ -8,14 +8,16 @@ import {
   type Journal,
   type JournalAttempt,
   type JournalCall,
+  type JournalCandidate,
   type JournalFace,
+  type Manifest,
   Roster,
   type Trace,
 } from '@starloom/core';
 import { onBehalfOf, type Principal } from '@starloom/identity';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import type { PreparedCall } from '../pipeline/prepare.ts';
-import { reasonOf } from '../pipeline/route.ts';
+import { type Candidate, reasonOf } from '../pipeline/route.ts';
 import { clip, redactFields, redactText } from './redact.ts';
 
 export interface JournalOptions {
@@ -171,17 +173,43 @@ export function addRoute(draft: CallDraft, prepared: PreparedCall): void {
   const primaryId = record.manifest.agent_id;
   draft.agent_id = primaryId;
   draft.capability = clip(capability.name, MAX_NAME);
-  draft.route = candidates.slice(0, MAX_CANDIDATES).map((candidate) => ({
-    agent_id: candidate.record.manifest.agent_id,
-    node_id: candidate.record.manifest.node_id,
-    kind: candidate.kind,
-    availability: candidate.availability,
-    reason: clip(reasonOf(candidate, primaryId, request), MAX_NAME),
-  }));
+  draft.route = candidates
+    .slice(0, MAX_CANDIDATES)
+    .map((candidate) => toJournalCandidate(candidate, primaryId, request));
   if (skipped.length > 0) draft.skipped = skipped.slice(0, MAX_CANDIDATES);
   if (decision.rule !== undefined) draft.rule = decision.rule;
   if (decision.effect !== 'allow') draft.effect = decision.effect;
   if (capability.cost !== undefined && !caller.isStored) draft.cost = capability.cost;
+}
+
+interface UsualCandidate {
+  readonly status: string;
+  readonly entry: JournalCandidate;
+}
+
+/** Of agents that serve a call as it was asked for: one object for all such calls, which is written once. */
+const usual = new WeakMap<Manifest, UsualCandidate>();
+
+function toJournalCandidate(
+  candidate: Candidate,
+  primaryId: string,
+  request: CallRequest,
+): JournalCandidate {
+  const { record, capability, kind, availability, place } = candidate;
+  const { manifest, health } = record;
+  const isUsual =
+    kind === 'primary' &&
+    availability === 'ready' &&
+    place === '' &&
+    request.agent_id !== undefined &&
+    (!request.stream || capability.streaming);
+  const known = isUsual ? usual.get(manifest) : undefined;
+  if (known?.status === health.status) return known.entry;
+  const { agent_id, node_id } = manifest;
+  const reason = clip(reasonOf(candidate, primaryId, request), MAX_NAME);
+  const entry = { agent_id, node_id, kind, availability, reason };
+  if (isUsual) usual.set(manifest, { status: health.status, entry });
+  return entry;
 }
 
 export function addAttempt(draft: CallDraft, attempt: AttemptDraft): void {

@@ -24,8 +24,8 @@ import { failure } from '../reasons.ts';
 
 /** "SLJR", in the header of the file. */
 const APPLICATION_ID = 0x534c4a52;
-/** Files of the first format have no blocks. */
-const FORMAT = 2;
+/** Files of the first format have no blocks, and blocks of the second no kinds. */
+const FORMAT = 3;
 const OLDEST_FORMAT = 1;
 const MAX_LOG_PAGES = 2000;
 /** Four times the usual size: rows are large, and a third less is written. */
