@@ -11,6 +11,7 @@ import {
   timerWheelOf,
   type WheelTimer,
 } from './deadline.ts';
+import { atTurnEnd } from './fair-turns.ts';
 import { failure } from './reasons.ts';
 import { isOpen, whenDrained } from './when-drained.ts';
 
@@ -53,6 +54,7 @@ export class SseWriter implements AsyncDisposable {
   readonly #wheel: TimerWheel;
   #keepAlive: WheelTimer | undefined;
   #fullSince = 0;
+  #isCorked = false;
   /** Node 22 calls a response that was destroyed before its last byte left finished, too. */
   #isCutOff = false;
 
@@ -122,11 +124,22 @@ export class SseWriter implements AsyncDisposable {
     });
   }
 
+  /** What is written in one turn of the event loop leaves together: each write wakes the reader up. */
   #put(text: string): boolean {
     const wasFull = this.#response.writableNeedDrain;
+    if (!this.#isCorked) this.#cork();
     const takesMore = this.#response.write(text);
     if (!takesMore && !wasFull) this.#fullSince = this.#wheel.now();
     return takesMore;
+  }
+
+  #cork(): void {
+    this.#isCorked = true;
+    this.#response.cork();
+    atTurnEnd(() => {
+      this.#isCorked = false;
+      this.#response.uncork();
+    });
   }
 
   #assertRoomFor(text: string): void {

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { FabricError } from '@starloom/core';
 import fc from 'fast-check';
 import { request } from 'undici';
@@ -80,14 +80,33 @@ describe('createSseWriter', () => {
     expect(stream.listenerCount('drain')).toBe(0);
   });
 
+  it('lets what is sent in one turn of the event loop leave in one piece', async () => {
+    const pieces: string[] = [];
+    const response = new Writable({
+      decodeStrings: false,
+      write: (chunk, _encoding, done) => done(void pieces.push(String(chunk))),
+      writev: (chunks, done) => done(void pieces.push(chunks.map(({ chunk }) => chunk).join(''))),
+    });
+    const writer = createSseWriter(response);
+    await writer.send({ data: '1' });
+    await writer.send({ data: '2' });
+    expect(pieces).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
+    await writer.send({ data: '3' });
+    await writer.close();
+    expect(pieces).toEqual(['data: 1\n\ndata: 2\n\n', 'data: 3\n\n']);
+  });
+
   it('sends keep-alive comments, but not to a reader that is full', async () => {
     const clock = steppedClock();
     const stream = new PassThrough({ highWaterMark: 16 });
     const writer = createSseWriter(stream, { keepAliveMs: 1_000, clock });
     for (let second = 0; second < 3; second += 1) clock.advance(1_100);
+    await new Promise((resolve) => setImmediate(resolve));
     expect([stream.read(), stream.read(), stream.read()].join('')).toBe(':\n\n:\n\n:\n\n');
     const sending = writer.send({ data: 'more than sixteen bytes' });
     for (let second = 0; second < 3; second += 1) clock.advance(1_100);
+    await new Promise((resolve) => setImmediate(resolve));
     expect(String(stream.read())).not.toContain(':\n\n');
     await sending;
     const closed = writer.close();

@@ -1,3 +1,4 @@
+import { setImmediate as turnEnd } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SentEvents } from '../../src/transports/event-log.ts';
 import { HttpReply } from '../../src/transports/reply.ts';
@@ -47,6 +48,7 @@ describe('an answer over HTTP', () => {
     const log = openLog();
     const answer = new HttpReply(first.asResponse, { onGone: nothing, log, primes: true });
     await answer.send('1');
+    await turnEnd();
     expect(first.text).toBe('id: 1-0\nretry: 1000\ndata: \n\nevent: message\nid: 1-1\ndata: 1\n\n');
     first.destroy();
     await answer.send('2');

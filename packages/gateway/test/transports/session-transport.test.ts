@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as turnEnd } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SentEvents } from '../../src/transports/event-log.ts';
 import { SessionTransport } from '../../src/transports/session-transport.ts';
@@ -24,6 +25,7 @@ describe('the stream that a session listens on', () => {
     transport.resume('l1-0', second.asResponse);
     await transport.send(CHANGED);
     expect(transport.isListening).toBe(true);
+    await turnEnd();
     expect(second.text.match(/list_changed/g)).toHaveLength(2);
     await transport.close();
     expect(second.writableEnded).toBe(true);
@@ -37,6 +39,7 @@ describe('the stream that a session listens on', () => {
     const response = new FakeResponse();
     listen(transport, response.asResponse);
     await transport.send(ping);
+    await turnEnd();
     expect(response.text).toContain('"method":"ping"');
     await transport.close();
   });
