@@ -1,11 +1,6 @@
+import type { HeldCapability } from './agent-lookup.ts';
 import type { Clock } from './clock.ts';
-import {
-  type AgentFilter,
-  type AgentRecord,
-  Directory,
-  type DirectoryListener,
-  type HeldCapability,
-} from './directory.ts';
+import { Directory } from './directory.ts';
 import type { Health } from './health.ts';
 import type { Capability } from './manifest.ts';
 import { MemoryRegistrar, type MemoryRegistrarOptions } from './memory-registrar.ts';
@@ -15,21 +10,11 @@ import type { RegistryStatus } from './ports/registry.ts';
 export abstract class DirectoryReads {
   protected readonly directory = new Directory();
 
-  list(filter?: AgentFilter): AgentRecord[] {
-    return this.directory.list(filter);
-  }
-
-  get(agentId: string): AgentRecord | undefined {
-    return this.directory.get(agentId);
-  }
-
-  findByCapability(capability: string): AgentRecord[] {
-    return this.directory.findByCapability(capability);
-  }
-
-  resolveFallbacks(agentId: string, capability: string): AgentRecord[] {
-    return this.directory.resolveFallbacks(agentId, capability);
-  }
+  readonly list = this.directory.list.bind(this.directory);
+  readonly get = this.directory.get.bind(this.directory);
+  readonly findByCapability = this.directory.findByCapability.bind(this.directory);
+  readonly resolveFallbacks = this.directory.resolveFallbacks.bind(this.directory);
+  readonly watch = this.directory.watch.bind(this.directory);
 
   async updateHealth(agentId: string, health: Health, nodeId?: string): Promise<void> {
     const instance = this.#instance(agentId, nodeId);
@@ -46,10 +31,6 @@ export abstract class DirectoryReads {
     held?: readonly HeldCapability[],
   ): void {
     this.directory.setCapabilities(agentId, capabilities, held);
-  }
-
-  watch(listener: DirectoryListener): () => void {
-    return this.directory.watch(listener);
   }
 
   /** A change of the status of an instance, for the history. */

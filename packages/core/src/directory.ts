@@ -1,6 +1,7 @@
-// Every registry backend feeds one of these, and calls read only this: lookups never wait for an
-// engine. A change of any number of agents is applied at once, so a reader sees all of it or none.
+// Every registry backend feeds one of these. A change of any number of agents is applied at once, so a
+// reader sees all of it or none.
 
+import { AgentLookup, type AgentRecord, type HeldCapability } from './agent-lookup.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { type Health, type HealthStatus, UNKNOWN_HEALTH } from './health.ts';
 import {
@@ -13,40 +14,10 @@ import {
   instanceKey,
   LEASE_EXPIRED,
 } from './instance.ts';
-import {
-  type Capability,
-  findCapability,
-  isTrustedAs,
-  type Manifest,
-  type TrustTier,
-} from './manifest.ts';
+import type { Capability, FallbackMode, Manifest } from './manifest.ts';
+import { findCapability, normalName } from './names.ts';
 import { Postings, PostingsIndex } from './postings.ts';
-import { normalName } from './tool-names.ts';
-
-export interface AgentRecord {
-  /** The definition that is served, as the first of its instances gave it. */
-  readonly manifest: Manifest;
-  /** What the agent serves: what the manifest declares or the agent offers, as far as is known. */
-  readonly capabilities: readonly Capability[];
-  /** What it offers, but may not serve before an operator approves it. */
-  readonly held: readonly HeldCapability[];
-  /** Of its best instance. */
-  readonly health: Health;
-  /** Where it runs, in order of node; also those that take no calls. */
-  readonly instances: readonly AgentInstance[];
-}
-
-/** Why a capability waits: it changed after its approval, is new, or looks like another one. */
-export const HOLD_REASONS = ['changed', 'new', 'look_alike'] as const;
-
-export interface HeldCapability {
-  readonly name: string;
-  readonly reason: (typeof HOLD_REASONS)[number];
-  /** The fields that differ from what was approved. */
-  readonly changes: readonly string[];
-  /** The approved capability that it looks like. */
-  readonly like?: string | undefined;
-}
+import { isTrustedAs, type TrustTier } from './trust-tier.ts';
 
 export interface AgentFilter {
   readonly capability?: string | undefined;
@@ -85,13 +56,11 @@ interface Entry {
   readonly served: InstanceEntry | undefined;
 }
 
-export class Directory {
+export class Directory extends AgentLookup {
   readonly #agents = new Map<string, Entry>();
   readonly #ids = new Postings();
   /** Who offers a capability, by its normal name. */
   readonly #byCapability = new PostingsIndex();
-  /** How many do: most calls need no more. */
-  readonly #offering = new Map<string, number>();
   readonly #byTag = new PostingsIndex();
   readonly #byTier = new PostingsIndex();
   /** By the key of the instance. */
@@ -99,19 +68,15 @@ export class Directory {
   /** What each agent said it offers; forgotten when its manifest changes. */
   readonly #discovered = new WeakMap<Manifest, Discovered>();
   readonly #listeners = new Set<DirectoryListener>();
-  /** Made once for each agent: every call looks some up. */
-  readonly #records = new Map<string, AgentRecord>();
 
   get size(): number {
     return this.#ids.size;
   }
 
-  get(agentId: string): AgentRecord | undefined {
-    const known = this.#records.get(agentId);
-    if (known) return known;
+  protected override toRecord(agentId: string): AgentRecord | undefined {
     const entry = this.#agents.get(agentId);
     if (!entry?.served) return undefined;
-    const instances = entry.instances.map((instance) => this.#toRecord(instance, entry));
+    const instances = entry.instances.map((instance) => this.#toInstance(instance, entry));
     const { manifest } = entry.served;
     const record = {
       manifest,
@@ -119,7 +84,7 @@ export class Directory {
       health: bestHealth(instances),
       instances,
     };
-    this.#records.set(agentId, record);
+    this.records.set(agentId, record);
     return record;
   }
 
@@ -159,19 +124,15 @@ export class Directory {
     );
   }
 
-  /**
-   * Whom to try after `agentId`: its named fallbacks in order, then its peers. Each agent once;
-   * agents without the capability are left out.
-   */
-  resolveFallbacks(agentId: string, capability: string): AgentRecord[] {
-    const primary = this.get(agentId);
-    if (!primary) return [];
-    const own = findCapability(primary, capability) ?? findCapability(primary.manifest, capability);
-    const mode = own?.fallback ?? primary.manifest.fallback;
-    if (mode === 'none' || this.#isAlone(primary, capability)) return [];
-    const named = primary.manifest.fallbacks.flatMap((id) => this.get(id) ?? []);
+  protected override substitutesOf(
+    primary: AgentRecord,
+    capability: string,
+    mode: FallbackMode | undefined,
+  ): AgentRecord[] {
+    const { agent_id, fallbacks } = primary.manifest;
+    const named = fallbacks.flatMap((id) => this.get(id) ?? []);
     const peers = mode === 'named' ? [] : this.#peersOf(primary, capability);
-    const seen = new Set([agentId]);
+    const seen = new Set([agent_id]);
     return [...named, ...peers].filter((record) => {
       const id = record.manifest.agent_id;
       if (seen.has(id) || !findCapability(record, capability)) return false;
@@ -254,7 +215,7 @@ export class Directory {
     const keys = this.#keysOf(manifest);
     this.#discovered.set(manifest, after);
     this.#reindex(agentId, keys, this.#keysOf(manifest), false);
-    this.#records.delete(agentId);
+    this.records.delete(agentId);
     if (JSON.stringify(before) === JSON.stringify(after)) return false;
     this.#notify('capabilities', [agentId]);
     return true;
@@ -273,7 +234,7 @@ export class Directory {
     const isSame = before.status === health.status;
     const since = isSame ? before.since : (health.checked_at ?? undefined);
     this.#health.set(key, since === undefined ? health : { ...health, since });
-    this.#records.delete(agentId);
+    this.records.delete(agentId);
     if (!isSame) this.#notify('health', [agentId]);
     return true;
   }
@@ -303,20 +264,15 @@ export class Directory {
       if (old && !fresh) this.#ids.delete(agentId);
       if (!old && fresh) this.#ids.add(agentId, isOneOfMany);
     }
-    this.#records.delete(agentId);
+    this.records.delete(agentId);
     return !isSame;
   }
 
-  #toRecord(instance: InstanceEntry, entry: Entry): AgentInstance {
+  #toInstance(instance: InstanceEntry, entry: Entry): AgentInstance {
     const hold = holdBeside(instance, entry.served);
     const health = this.#health.get(instanceKey(instance.manifest)) ?? UNKNOWN_HEALTH;
     if (instance.state === 'expired') return { ...instance, hold, health: LEASE_EXPIRED };
     return { ...instance, hold, health };
-  }
-
-  #isAlone({ manifest, held }: AgentRecord, capability: string): boolean {
-    if (manifest.fallbacks.length > 0 || held.length > 0) return false;
-    return (this.#offering.get(normalName(capability)) ?? 0) <= 1;
   }
 
   #servedBy(manifest: Manifest): Discovered {
@@ -353,9 +309,9 @@ export class Directory {
   }
 
   #count(capability: string, change: 1 | -1): void {
-    const count = (this.#offering.get(capability) ?? 0) + change;
-    if (count === 0) this.#offering.delete(capability);
-    else this.#offering.set(capability, count);
+    const count = (this.offering.get(capability) ?? 0) + change;
+    if (count === 0) this.offering.delete(capability);
+    else this.offering.set(capability, count);
   }
 
   #keysOf(manifest: Manifest | undefined): IndexKeys {

@@ -2,10 +2,11 @@
 // A wire document (it travels to agents as it is), so it keeps its snake_case spelling in memory.
 
 import { z } from 'zod';
+import { hopSchema } from './hop.ts';
 import { type Fields, isObject } from './json.ts';
-import { agentIdSchema, capabilityNameSchema, trustTierSchema } from './manifest.ts';
+import { agentIdSchema, capabilityNameSchema } from './names.ts';
 import { traceSchema } from './payload-schemas.ts';
-import { hopSchema } from './propagation.ts';
+import { trustTierSchema } from './trust-tier.ts';
 
 export const AUTH_MODES = ['psk', 'passport', 'mtls', 'oauth', 'none'] as const;
 /** What the gateway implements of the seed, as it is announced. */

@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { toIsoTime } from './clock.ts';
-import { agentIdSchema } from './manifest.ts';
+import { agentIdSchema } from './names.ts';
 import { traceSchema } from './payload-schemas.ts';
 import { inputRequestSchema } from './questions.ts';
 import type { Trace } from './trace.ts';

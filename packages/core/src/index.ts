@@ -10,10 +10,11 @@ export {
   TASK_SCHEMA,
   withoutSent,
 } from './agent-call.ts';
+export { type AgentRecord, type HeldCapability, HOLD_REASONS } from './agent-lookup.ts';
+export { type Artifact, ArtifactFold } from './artifacts.ts';
+export { Backoff, backoffMs } from './backoff.ts';
 export { canonicalJson, toWellFormed } from './canonical-json.ts';
 export {
-  Backoff,
-  backoffMs,
   type Clock,
   Deadline,
   defaultDeadlineMs,
@@ -23,14 +24,7 @@ export {
 } from './clock.ts';
 export { Closers } from './closers.ts';
 export { RecentMap, Roster } from './collections.ts';
-export {
-  type AgentFilter,
-  type AgentRecord,
-  Directory,
-  type DirectoryListener,
-  type HeldCapability,
-  HOLD_REASONS,
-} from './directory.ts';
+export { type AgentFilter, Directory, type DirectoryListener } from './directory.ts';
 export { DirectoryReads, LocalRegistry } from './directory-reads.ts';
 export {
   type Attachment,
@@ -84,6 +78,15 @@ export {
   toHealthReason,
 } from './health.ts';
 export {
+  type Hop,
+  hopSchema,
+  MAX_DEPTH,
+  nextHop,
+  parseChain,
+  parseDepth,
+  ROOT_HOP,
+} from './hop.ts';
+export {
   type AgentInstance,
   definitionDigest,
   definitionOf,
@@ -126,33 +129,30 @@ export {
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {
-  agentIdSchema,
   agentsFileSchema,
   type Capability,
-  capabilityNameSchema,
   capabilitySchema,
-  compareTiers,
-  DEFAULT_TIER,
   type Endpoint,
   endpointSchema,
   FALLBACK_MODES,
   type FallbackMode,
-  findCapability,
-  isTrustedAs,
-  lowerTier,
   type Manifest,
   type ManifestInput,
   manifestSchema,
-  nodeIdSchema,
-  protocolOf,
-  RESERVED_AGENT_IDS,
-  TRUST_TIERS,
-  type TrustTier,
-  trustTierSchema,
   UNKNOWN_VERSION,
 } from './manifest.ts';
 export { MemoryRegistrar, type MemoryRegistrarOptions } from './memory-registrar.ts';
 export { MemoryRegistry } from './memory-registry.ts';
+export {
+  agentIdSchema,
+  capabilityNameSchema,
+  findCapability,
+  findNamed,
+  nodeIdSchema,
+  normalName,
+  protocolOf,
+  RESERVED_AGENT_IDS,
+} from './names.ts';
 export { errorPayloadSchema, traceSchema } from './payload-schemas.ts';
 export type {
   Adapter,
@@ -213,7 +213,6 @@ export type {
   RegistryStatus,
 } from './ports/registry.ts';
 export {
-  assertDepth,
   assignedOrigin,
   extendChain,
   findCycle,
@@ -222,17 +221,10 @@ export {
   fromMandateCarriers,
   fromMeta,
   HEADER,
-  type Hop,
-  hopSchema,
   MANDATE,
-  MAX_DEPTH,
   META,
   mergeOrigins,
-  nextHop,
   type Origin,
-  parseChain,
-  parseDepth,
-  ROOT_HOP,
   toAnswerTrace,
   toHeaders,
   toLink,
@@ -274,8 +266,6 @@ export {
   staleEpoch,
 } from './registration.ts';
 export {
-  type Artifact,
-  ArtifactFold,
   type Attempt,
   type CallResult,
   ResultFold,
@@ -283,12 +273,10 @@ export {
 } from './result.ts';
 export { closestWord, lookAlikes, looksLike, skeletonOf, suggestionFor } from './similar-names.ts';
 export {
-  findNamed,
   hashToolName,
   MAX_TOOL_NAME,
   matchesGlob,
   matchesName,
-  normalName,
   sha256Hex,
   styleToolName,
   TOOL_NAME_STYLES,
@@ -309,6 +297,15 @@ export {
   toW3cSpanId,
   toW3cTraceId,
 } from './trace.ts';
+export {
+  compareTiers,
+  DEFAULT_TIER,
+  isTrustedAs,
+  lowerTier,
+  TRUST_TIERS,
+  type TrustTier,
+  trustTierSchema,
+} from './trust-tier.ts';
 export {
   connectionFailure,
   isAway,

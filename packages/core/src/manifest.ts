@@ -3,40 +3,8 @@
 
 import { z } from 'zod';
 import { TOOL_ERROR } from './errors.ts';
-import { CAPABILITY_NAME, findNamed } from './tool-names.ts';
-
-/** From most to least trusted. */
-export const TRUST_TIERS = ['local', 'org', 'partner', 'public'] as const;
-
-export type TrustTier = (typeof TRUST_TIERS)[number];
-
-/** The tier of an agent or a caller for which none is set. */
-export const DEFAULT_TIER: TrustTier = 'public';
-
-/** First segments of our own tool names; an agent so named would shadow them. */
-export const RESERVED_AGENT_IDS = ['fabric', 'session', 'context', 'lock', 'buffer'] as const;
-
-export const agentIdSchema = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9_-]{0,30}$/, {
-    error: 'expected 1 to 31 of a-z, 0-9, "_" and "-", starting with a letter or digit',
-  })
-  .refine((id) => !RESERVED_AGENT_IDS.some((reserved) => reserved === id), {
-    error: `is reserved; reserved names are ${RESERVED_AGENT_IDS.join(', ')}`,
-  });
-
-export const nodeIdSchema = z
-  .string()
-  .min(1)
-  .max(128)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'expected text without control characters' });
-
-export const capabilityNameSchema = z.string().regex(CAPABILITY_NAME, {
-  error: 'expected 1 to 64 of A-Z, a-z, 0-9, "_", ".", ":" and "-"',
-});
-
-export const trustTierSchema = z.enum(TRUST_TIERS);
+import { agentIdSchema, capabilityNameSchema, nodeIdSchema } from './names.ts';
+import { DEFAULT_TIER, trustTierSchema } from './trust-tier.ts';
 
 /** Which other agents may serve a call: none, those named in `fallbacks`, or peers too. */
 export const FALLBACK_MODES = ['none', 'named', 'peers'] as const;
@@ -252,33 +220,3 @@ export type Manifest = z.infer<typeof manifestSchema>;
 export type ManifestInput = z.input<typeof manifestSchema>;
 export type Capability = z.infer<typeof capabilitySchema>;
 export type Endpoint = z.infer<typeof endpointSchema>;
-
-/** The adapter that speaks to this agent; `process` is another name of `local-process`. */
-export function protocolOf(endpoint: Endpoint): string {
-  const { protocol, transport } = endpoint;
-  const own = transport === 'process' ? 'local-process' : 'mcp';
-  return protocol === 'process' ? 'local-process' : (protocol ?? own);
-}
-
-/** Of what an agent serves (a record), or of what its manifest declares; in any spelling. */
-export function findCapability(
-  { capabilities = [] }: { readonly capabilities?: readonly Capability[] | undefined },
-  name: string,
-): Capability | undefined {
-  return findNamed(capabilities, name);
-}
-
-/** Sorts the more trusted first: negative when `a` is trusted more than `b`. */
-export function compareTiers(a: TrustTier, b: TrustTier): number {
-  return TRUST_TIERS.indexOf(a) - TRUST_TIERS.indexOf(b);
-}
-
-/** Is `candidate` trusted at least as far as `reference`? */
-export function isTrustedAs(candidate: TrustTier, reference: TrustTier): boolean {
-  return compareTiers(candidate, reference) <= 0;
-}
-
-/** The one that is trusted less. */
-export function lowerTier(a: TrustTier, b: TrustTier): TrustTier {
-  return isTrustedAs(a, b) ? b : a;
-}

@@ -5,7 +5,8 @@ import type { Clock } from './clock.ts';
 import type { Directory } from './directory.ts';
 import type { Health } from './health.ts';
 import type { InstanceEntry, InstanceKey } from './instance.ts';
-import { type Manifest, RESERVED_AGENT_IDS } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
+import { RESERVED_AGENT_IDS } from './names.ts';
 import type {
   HealthEntry,
   InstanceEpoch,

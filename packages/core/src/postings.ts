@@ -1,4 +1,4 @@
-import { TRUST_TIERS, type TrustTier } from './manifest.ts';
+import { TRUST_TIERS, type TrustTier } from './trust-tier.ts';
 
 /** Ids in order. Arrays, since there may be a hundred thousand of them: sets take five times as much. */
 export class Postings {

@@ -1,14 +1,10 @@
 // How trace, depth, chain and mandate travel: as HTTP headers, or as keys of MCP `_meta` and other
 // metadata. Keys match in any case. Spellings of one key that disagree are BAD_INPUT.
-//
-// A hop is the depth and chain of a call. Depth is that of the call which carries it: a root call is 1, an
-// agent adds 1 when it calls out, a gateway passes it on. The chain lists `agent/capability` of the calls
-// above, oldest first; the same entry twice is a cycle.
 
-import { z } from 'zod';
+import { type Hop, parseChain, parseDepth, ROOT_HOP } from './hop.ts';
+import { normalName } from './names.ts';
 import type { CallContext } from './ports/adapter.ts';
 import { failure } from './reasons.ts';
-import { normalName } from './tool-names.ts';
 import { createTrace, parseTraceId, parseTraceparent, type Trace, toTraceparent } from './trace.ts';
 
 export const HEADER = {
@@ -140,26 +136,6 @@ function isSame(field: Field, first: unknown, second: unknown): boolean {
   return one === two || (field === 'trace' && parseTraceId(one) === parseTraceId(two));
 }
 
-/** The deepest call that is served. */
-export const MAX_DEPTH = 5;
-const DEPTH_BOUND = 1000;
-const CHAIN_BOUND = 64;
-const LINK = /^[a-z0-9][a-z0-9_-]{0,30}\/[A-Za-z0-9_.:-]{1,64}$/;
-
-export const hopSchema = z.strictObject({
-  depth: z.int().min(0).max(DEPTH_BOUND).default(1),
-  chain: z.array(z.string().regex(LINK)).max(CHAIN_BOUND).default([]),
-});
-
-export type Hop = z.infer<typeof hopSchema>;
-
-export const ROOT_HOP: Hop = Object.freeze({ depth: 1, chain: [] });
-
-/** The hop of a call that `caller` makes from inside the call it is serving. */
-export function nextHop(hop: Hop): Hop {
-  return { depth: hop.depth + 1, chain: hop.chain };
-}
-
 /** The hop with one more link, as the agent that serves the call sees it. */
 export function extendChain(hop: Hop, agentId: string, capability: string): Hop {
   return { depth: hop.depth, chain: [...hop.chain, toLink(agentId, capability)] };
@@ -169,32 +145,8 @@ export function toLink(agentId: string, capability: string): string {
   return `${agentId}/${capability}`;
 }
 
-/** An integer from 0 to 1000, as number or decimal digits; anything else is BAD_INPUT. */
-export function parseDepth(value: unknown): number {
-  const depth = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value;
-  if (typeof depth === 'number' && Number.isInteger(depth) && depth >= 0 && depth <= DEPTH_BOUND) {
-    return depth;
-  }
-  throw failure('depth');
-}
-
-/** Comma-separated `agent/capability`, oldest first; anything else is BAD_INPUT. */
-export function parseChain(value: unknown): string[] {
-  if (typeof value === 'string') {
-    const links = value.split(',', CHAIN_BOUND + 1).flatMap((link) => link.trim() || []);
-    if (links.length <= CHAIN_BOUND && links.every((link) => LINK.test(link))) return links;
-  }
-  throw failure('chain');
-}
-
 export function formatChain(chain: readonly string[]): string {
   return chain.join(',');
-}
-
-/** Refuses a call that is too deep. */
-export function assertDepth(hop: Hop, limit: number = MAX_DEPTH): void {
-  if (hop.depth <= limit) return;
-  throw failure('depth/limit', { depth: hop.depth, limit, chain: hop.chain });
 }
 
 /**

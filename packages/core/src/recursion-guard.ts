@@ -4,11 +4,15 @@
 // the principal that began it: the same id named by another principal is another trace, unless that
 // principal is an agent at work on it.
 
+import { type CallInFlight, deepestOf, hopBelow, isOneOf, lowestOf } from './calls-in-flight.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { lowerTier, type TrustTier } from './manifest.ts';
-import { assertDepth, findCycle, type Hop, MAX_DEPTH, type Origin, toLink } from './propagation.ts';
+import type { FabricError } from './errors.ts';
+import { type Hop, MAX_DEPTH } from './hop.ts';
+import { findCycle, type Origin, toLink } from './propagation.ts';
 import { failure } from './reasons.ts';
+import { RefusedTraces } from './refused-traces.ts';
 import { createTrace, type Trace, toW3cSpanId } from './trace.ts';
+import type { TrustTier } from './trust-tier.ts';
 
 export interface GuardedCall {
   readonly trace: Trace;
@@ -59,25 +63,11 @@ interface CallerNames {
   readonly agentId?: string | undefined;
 }
 
-interface CallInFlight {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly root: string;
-  readonly hop: Hop;
-  /** By what the agent is known when it calls back. */
-  readonly callers: readonly string[];
-  readonly originTier: TrustTier | undefined;
-}
-
 const NO_NAMES: readonly string[] = [];
-const TRIPPED_MS = 10 * 60_000;
-/** Of one principal; those of others are not pushed out by them. */
-const MAX_TRIPPED = 10_000;
 
 export class RecursionGuard {
   readonly #limit: number;
   readonly #uncounted: number;
-  readonly #clock: Clock;
   readonly #onBlocked: RecursionGuardOptions['onBlocked'];
   /** Calls in flight by trace; calls below one are one deeper. */
   readonly #inFlight = new Map<string, CallInFlight[]>();
@@ -85,13 +75,12 @@ export class RecursionGuard {
   readonly #byAgent = new Map<string, Set<CallInFlight>>();
   /** Those of them whose agents were started by this process. */
   readonly #started = new Set<CallInFlight>();
-  /** Refused traces by root principal, and when they may be forgotten, oldest first. */
-  readonly #tripped = new Map<string, Map<string, number>>();
+  readonly #refused: RefusedTraces;
 
   constructor(options: RecursionGuardOptions = {}) {
     this.#limit = options.limit ?? MAX_DEPTH;
     this.#uncounted = options.uncounted ?? Number.POSITIVE_INFINITY;
-    this.#clock = options.clock ?? systemClock;
+    this.#refused = new RefusedTraces(options.clock ?? systemClock);
     this.#onBlocked = options.onBlocked;
   }
 
@@ -110,7 +99,11 @@ export class RecursionGuard {
     const root = above?.root ?? this.#rootOf(trace.trace_id, principal, callers);
     this.assertOpen(trace.trace_id, origin.hop, root);
     const hop = above ? hopBelow(above.hop, origin.hop) : this.#knownHop(origin, root, options);
-    this.#refuseAs('depth', trace.trace_id, root, () => assertDepth(hop, this.#limit));
+    if (hop.depth > this.#limit) {
+      const { depth, chain } = hop;
+      const error = failure('depth/limit', { depth, limit: this.#limit, chain });
+      this.#refuse('depth', trace.trace_id, root, error);
+    }
     return { trace, hop, root, originTier: this.#lowestTier(origin, callers, tier) };
   }
 
@@ -127,7 +120,7 @@ export class RecursionGuard {
 
   /** Refuses what belongs to a trace that was refused before. */
   assertOpen(traceId: string, hop: Hop, root = ''): void {
-    if (!this.#isTripped(traceId, root)) return;
+    if (!this.#refused.byRoot.has(root) || !this.#refused.has(traceId, root)) return;
     this.#onBlocked?.('tripped');
     throw failure('tripped', { trace_id: traceId, chain: hop.chain });
   }
@@ -139,10 +132,9 @@ export class RecursionGuard {
 
   /** Refuses the call, and its trace from now on. */
   refuseCycle({ trace, hop, root = '' }: GuardedCall, cycle: readonly string[]): never {
-    return this.#refuseAs('cycle', trace.trace_id, root, () => {
-      const { chain, depth } = hop;
-      throw failure('cycle', { path: cycle.join(' → '), cycle, chain, depth });
-    });
+    const { chain, depth } = hop;
+    const error = failure('cycle', { path: cycle.join(' → '), cycle, chain, depth });
+    this.#refuse('cycle', trace.trace_id, root, error);
   }
 
   /** Remembers a call while it is in flight; returns how to forget it. */
@@ -203,10 +195,7 @@ export class RecursionGuard {
   /** The deepest of them. */
   #deepestOf(callers: readonly string[]): CallInFlight | undefined {
     if (callers.length === 0) return undefined;
-    return this.#servedBy(callers).reduce<CallInFlight | undefined>(
-      (deepest, call) => (call.hop.depth > (deepest?.hop.depth ?? 0) ? call : deepest),
-      undefined,
-    );
+    return deepestOf(this.#servedBy(callers));
   }
 
   /** Those of them that are on this trace. */
@@ -255,32 +244,10 @@ export class RecursionGuard {
     throw failure('uncounted', { calls: count, trace_id: traceId, limit: this.#uncounted });
   }
 
-  #refuseAs<T>(reason: 'depth' | 'cycle', traceId: string, root: string, check: () => T): T {
-    try {
-      return check();
-    } catch (error) {
-      this.#onBlocked?.(reason);
-      this.#trip(traceId, root);
-      throw error;
-    }
-  }
-
-  #trip(traceId: string, root: string): void {
-    const tripped = this.#tripped.get(root) ?? new Map<string, number>();
-    this.#tripped.set(root, tripped);
-    const oldest = tripped.keys().next();
-    if (tripped.size >= MAX_TRIPPED && !oldest.done) tripped.delete(oldest.value);
-    tripped.set(traceId, this.#clock.monotonic() + TRIPPED_MS);
-  }
-
-  #isTripped(traceId: string, root: string): boolean {
-    const tripped = this.#tripped.get(root);
-    const until = tripped?.get(traceId);
-    if (until === undefined) return false;
-    if (until > this.#clock.monotonic()) return true;
-    tripped?.delete(traceId);
-    if (tripped?.size === 0) this.#tripped.delete(root);
-    return false;
+  #refuse(reason: 'depth' | 'cycle', traceId: string, root: string, error: FabricError): never {
+    this.#onBlocked?.(reason);
+    this.#refused.add(traceId, root);
+    throw error;
   }
 }
 
@@ -291,26 +258,4 @@ function callersOf({ principal, agentId }: CallerNames): readonly string[] {
     ...(principal === undefined ? [] : [`principal:${principal}`]),
     ...(agentId === undefined ? [] : [`agent:${agentId}`]),
   ];
-}
-
-function isOneOf({ callers }: CallInFlight, others: readonly string[]): boolean {
-  return callers.some((caller) => others.includes(caller));
-}
-
-/** Of the caller, and of the calls that it acts for. */
-function lowestOf(
-  tier: TrustTier | undefined,
-  calls: readonly Pick<CallInFlight, 'originTier'>[],
-): TrustTier | undefined {
-  return calls.reduce<TrustTier | undefined>(
-    (lowest, { originTier }) =>
-      lowest && originTier ? lowerTier(lowest, originTier) : (lowest ?? originTier),
-    tier,
-  );
-}
-
-/** One deeper than the call above, or as deep as it says itself. */
-function hopBelow(above: Hop, stated: Hop): Hop {
-  const chain = stated.chain.length >= above.chain.length ? stated.chain : above.chain;
-  return { depth: Math.max(stated.depth, above.depth + 1), chain };
 }

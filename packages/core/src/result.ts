@@ -1,6 +1,7 @@
 // The synchronous answer is a collected stream: fold the events of a call and read the result.
 
-import type { ArtifactData, EventBody, FinalData } from './events.ts';
+import { type Artifact, ArtifactFold } from './artifacts.ts';
+import type { EventBody, FinalData } from './events.ts';
 
 export interface ToolCallRecord {
   readonly id: string;
@@ -26,7 +27,7 @@ export interface Attempt {
 /** Collects what the events of one attempt amount to. */
 export class ResultFold {
   readonly #toolCalls = new Map<string, ToolCallRecord>();
-  readonly #artifacts = new ArtifactFold();
+  #artifacts: ArtifactFold | undefined;
   #text = '';
   #sawQuestion = false;
   #final: FinalData | undefined;
@@ -63,6 +64,7 @@ export class ResultFold {
         if (body.data.state === 'awaiting_input') this.#sawQuestion = true;
         return;
       case 'artifact':
+        this.#artifacts ??= new ArtifactFold();
         this.#artifacts.add(body.data);
         return;
       case 'progress':
@@ -74,7 +76,7 @@ export class ResultFold {
   result(): CallResult | undefined {
     if (!this.#final) return undefined;
     const answer = this.#final.answer === '' ? this.#text : this.#final.answer;
-    const artifacts = this.#artifacts.artifacts();
+    const artifacts = this.#artifacts?.artifacts();
     return {
       ...this.#final,
       answer,
@@ -82,43 +84,4 @@ export class ResultFold {
       ...(artifacts && { artifacts }),
     };
   }
-}
-
-/** An artifact as its pieces add up. */
-export type Artifact = Omit<ArtifactData, 'append' | 'last'>;
-
-interface Pieces {
-  about: Omit<Artifact, 'text' | 'data'>;
-  texts: string[];
-  data: string[];
-}
-
-/** Collects artifacts; a piece adds to what was sent under its id, or takes its place. */
-export class ArtifactFold {
-  readonly #artifacts = new Map<string, Pieces>();
-
-  add({ append, last: _, text, data, ...about }: ArtifactData): void {
-    const before = append ? this.#artifacts.get(about.id) : undefined;
-    const pieces = before ?? { about, texts: [], data: [] };
-    pieces.about = { ...pieces.about, ...about };
-    if (text !== undefined) pieces.texts.push(text);
-    if (data !== undefined) pieces.data.push(data);
-    this.#artifacts.set(about.id, pieces);
-  }
-
-  /** In the order in which they first came; `undefined` when there are none. */
-  artifacts(): Artifact[] | undefined {
-    if (this.#artifacts.size === 0) return undefined;
-    return Array.from(this.#artifacts.values(), ({ about, texts, data }) => ({
-      ...about,
-      ...(texts.length > 0 && { text: texts.join('') }),
-      ...(data.length > 0 && { data: joinBase64(data) }),
-    }));
-  }
-}
-
-/** A piece may end inside a group of three bytes; then padding would stand in the middle. */
-function joinBase64(pieces: readonly string[]): string {
-  if (pieces.slice(0, -1).every((piece) => !piece.endsWith('='))) return pieces.join('');
-  return btoa(pieces.map((piece) => atob(piece)).join(''));
 }

@@ -2,54 +2,18 @@
 // every client accepts, at most 64 of them; clients that refuse dots get underscores. Names are
 // one-way: the code that lists them keeps the index back, since two names may meet after mapping.
 
+import { CAPABILITY_NAME, normalName } from './names.ts';
+
 export const TOOL_NAME_STYLES = ['dots', 'underscores'] as const;
 export type ToolNameStyle = (typeof TOOL_NAME_STYLES)[number];
-
-/** What a capability may be called. */
-export const CAPABILITY_NAME = /^[A-Za-z0-9_.:-]{1,64}$/;
 
 /** Of a tool's name, for every client and model. */
 export const MAX_TOOL_NAME = 64;
 const HASH_DIGITS = 8;
 
-/**
- * The form in which names of capabilities, and globs over them, are compared: `fs:read_file` and
- * `fs.read_file` are two spellings of one name.
- */
-export function normalName(name: string): string {
-  return name.replaceAll(':', '.');
-}
-
 /** Whether a glob over capabilities, or over `agent/capability`, matches in any spelling. */
 export function matchesName(glob: string, name: string): boolean {
   return matchesGlob(normalName(glob), normalName(name));
-}
-
-/** The one of this name; the same spelling first, where one agent has both. */
-export function findNamed<Named extends { readonly name: string }>(
-  all: readonly Named[],
-  name: string,
-): Named | undefined {
-  if (all.length > MAX_SCANNED) return indexOf(all).get(name) ?? indexOf(all).get(normalName(name));
-  const normal = normalName(name);
-  return all.find((one) => one.name === name) ?? all.find((one) => normalName(one.name) === normal);
-}
-
-/** Longer lists are looked up by an index, made once: the last tool of an agent costs as the first. */
-const MAX_SCANNED = 16;
-const indexes = new WeakMap<object, ReadonlyMap<string, unknown>>();
-
-function indexOf<Named extends { readonly name: string }>(
-  all: readonly Named[],
-): ReadonlyMap<string, Named> {
-  const known = indexes.get(all);
-  if (known) return known as ReadonlyMap<string, Named>;
-  const index = new Map<string, Named>();
-  for (const one of all.toReversed()) index.set(normalName(one.name), one);
-  // A name as it is written counts more than one that only reads the same.
-  for (const one of all.toReversed()) index.set(one.name, one);
-  indexes.set(all, index);
-  return index;
 }
 
 /** The listed name of an agent's capability. */

@@ -1,15 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  assertDepth,
   extendChain,
   findCycle,
   formatChain,
+  fromMeta,
+  type Hop,
   hopSchema,
   MAX_DEPTH,
   nextHop,
   parseChain,
   parseDepth,
+  RecursionGuard,
   ROOT_HOP,
 } from '../src/index.ts';
 
@@ -36,8 +38,9 @@ describe('depth', () => {
 
   it('serves 5 and refuses 6', () => {
     expect(MAX_DEPTH).toBe(5);
-    expect(() => assertDepth({ depth: 5, chain: [] })).not.toThrow();
-    expect(() => assertDepth({ depth: 6, chain: ['a/x'] })).toThrow(
+    const admit = (hop: Hop) => new RecursionGuard().admit({ ...fromMeta({}), hop });
+    expect(() => admit({ depth: 5, chain: [] })).not.toThrow();
+    expect(() => admit({ depth: 6, chain: ['a/x'] })).toThrow(
       expect.objectContaining({
         code: 'RECURSION_LIMIT',
         details: { reason: 'depth', depth: 6, limit: 5, chain: ['a/x'] },

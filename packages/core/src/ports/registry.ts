@@ -1,4 +1,5 @@
-import type { AgentFilter, AgentRecord, DirectoryListener, HeldCapability } from '../directory.ts';
+import type { AgentRecord, HeldCapability } from '../agent-lookup.ts';
+import type { AgentFilter, DirectoryListener } from '../directory.ts';
 import type { Health, HealthStatus } from '../health.ts';
 import type { InstanceHold, InstanceKey } from '../instance.ts';
 import type { Capability, Manifest } from '../manifest.ts';

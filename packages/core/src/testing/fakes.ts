@@ -4,7 +4,8 @@ import { type Envelope, type EnvelopeInput, parseEnvelope } from '../envelope.ts
 import { FabricError } from '../errors.ts';
 import type { EventBody } from '../events.ts';
 import type { Health } from '../health.ts';
-import { findCapability, type Manifest, type ManifestInput, manifestSchema } from '../manifest.ts';
+import { type Manifest, type ManifestInput, manifestSchema } from '../manifest.ts';
+import { findCapability } from '../names.ts';
 import type { Adapter, AgentDescription, CallContext } from '../ports/adapter.ts';
 import { createTrace } from '../trace.ts';
 
