@@ -14,7 +14,8 @@ import {
   UPSTREAM_JSON_LIMITS,
 } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
-import { parseMessages, type RpcError } from './exchange.ts';
+import type { RpcError } from './agent-transport.ts';
+import { parseMessages } from './exchange.ts';
 import { refusedFailure } from './failures.ts';
 import { failure } from './reasons.ts';
 
@@ -219,7 +220,7 @@ export class WholeBody implements HttpBody {
   readonly #onText: (text: string, isCounted: boolean) => void;
   readonly #onExceeded: (beginning: string) => void;
   #chunks: Buffer[] = [];
-  readonly #count = new JsonCount(UPSTREAM_JSON_LIMITS);
+  #count: JsonCount | undefined;
   #decoder: StringDecoder | undefined;
   #decoded = '';
   #bytes = 0;
@@ -252,6 +253,7 @@ export class WholeBody implements HttpBody {
 
   #decode(): void {
     this.#decoder ??= new StringDecoder('utf8');
+    this.#count ??= new JsonCount(UPSTREAM_JSON_LIMITS);
     for (const chunk of this.#chunks) {
       const part = this.#decoder.write(chunk);
       this.#decoded += part;

@@ -33,6 +33,7 @@ import {
   type ListKind,
   type McpCall,
   McpClient,
+  openCall,
   type RequestOptions,
   type RpcAnswer,
   rpcErrorOf,
@@ -106,7 +107,10 @@ class McpAdapter implements Adapter, McpRelay {
     let taskId: string | undefined;
     try {
       const { signal } = context;
-      const opened = this.#client.openCall({ signal, principal: envelope.auth.principal_id });
+      const opened = openCall(this.#client.lanes, {
+        signal,
+        principal: envelope.auth.principal_id,
+      });
       call = opened instanceof Promise ? await opened : opened;
       for (let round = firstRound(context); ; ) {
         const answer = await this.#begin(call, envelope, context, round);
