@@ -14,7 +14,6 @@ import {
 import { type Fields, isObject, type Log } from '@starloom/core';
 import {
   type AgentTransport,
-  cancelAnswer,
   type ExchangeOptions,
   FIRST_EXCHANGE_ID,
   RESERVED_META_KEYS,
@@ -52,26 +51,18 @@ export class McpConnection {
   #nextId = FIRST_EXCHANGE_ID;
 
   constructor(client: Client, options: ConnectionOptions) {
-    const { transport, info, log, onListChanged, onStray } = options;
+    const { transport, info, log, onListChanged } = options;
     this.#transport = transport;
     this.extensions = options.capabilities.extensions ?? {};
     this.#info = info;
     this.#log = log;
-    transport.onstray = (question) => {
-      this.respond(question, cancelAnswer(question.method));
-      onStray();
-    };
     this.#version = client.getNegotiatedProtocolVersion() ?? '';
     this.era = client.getProtocolEra() ?? 'legacy';
     this.capabilities = client.getServerCapabilities() ?? {};
     this.server = client.getServerVersion();
     this.instructions = client.getInstructions();
     if (this.era === 'legacy') {
-      const subscriptions = new OlderSubscriptions(this);
-      this.olderSubscriptions = subscriptions;
-      client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
-        subscriptions.noteUpdate(params),
-      );
+      this.olderSubscriptions = new OlderSubscriptions(this);
       return;
     }
     const kinds = LIST_KINDS.filter((kind) => this.capabilities[kind]?.listChanged);

@@ -8,9 +8,10 @@ import {
 } from '@modelcontextprotocol/client';
 import { type FabricError, isAway } from '@starloom/core';
 import { isModern, isNotification, isQuestion, type NumberedRequest } from './agent-transport.ts';
+import type { EndingStreams } from './ending-streams.ts';
 import { Exchange, type ExchangeLine, isResponse } from './exchange.ts';
 import { type Headers, metaOf, type SessionHeaders } from './http-headers.ts';
-import type { EndingStreams, HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
+import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
 import type { HttpEndpoint } from './http-transport.ts';
 import { failure } from './reasons.ts';
 
@@ -34,6 +35,8 @@ export class HttpExchange implements StreamListener, ExchangeLine {
   readonly #request: NumberedRequest;
   readonly #options: HttpExchangeOptions;
   #stream: HttpStream;
+  /** Whether the answer has come before the end of the stream. */
+  #lingers = false;
   /** Where the stream was taken up last. */
   #resumedFrom: string | undefined;
   /** Resumptions in a row that brought no new event. */
@@ -59,7 +62,10 @@ export class HttpExchange implements StreamListener, ExchangeLine {
   release(cancelled: FabricError | undefined): void {
     clearTimeout(this.#timer);
     if (cancelled) this.#stream.abort(cancelled);
-    else this.#options.ending.add(this.#stream);
+    else if (!this.#stream.isEnding) {
+      this.#lingers = true;
+      this.#options.ending.add(this.#stream);
+    }
     this.#options.onRelease(cancelled);
   }
 
@@ -74,7 +80,7 @@ export class HttpExchange implements StreamListener, ExchangeLine {
   }
 
   onClose(failure: StreamFailure | undefined): void {
-    this.#options.ending.delete(this.#stream);
+    if (this.#lingers) this.#options.ending.delete(this.#stream);
     if (this.exchange.isOver) return;
     if ((!failure || this.#isBroken(failure.error)) && this.#resume()) return;
     this.exchange.fail(this.#outcomeOf(failure));

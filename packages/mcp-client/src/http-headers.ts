@@ -4,7 +4,6 @@ import {
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/client';
 import { type Fields, HEADER, isObject, MANDATE, META } from '@starloom/core';
-import { failure } from './reasons.ts';
 
 export type Headers = Record<string, string>;
 
@@ -30,23 +29,6 @@ const CARRIED_KEYS = [
 ];
 
 const VISIBLE = /^[\x20-\x7e]{1,8192}$/;
-
-/** Names of hop-by-hop headers, and of those that only the transport may set. */
-const RESERVED = /^(host|connection|keep-alive|te|trailer|upgrade|expect|content-.*|transfer-.*)$/;
-
-/** Headers in lower case; BAD_INPUT for what no request can carry. */
-export function parseHeaders(headers: Readonly<Record<string, string>> = {}): Headers {
-  const parsed: Headers = {};
-  for (const [name, value] of Object.entries(headers)) {
-    const key = name.toLowerCase();
-    const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]{1,128}$/.test(key);
-    if (!isName || RESERVED.test(key) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw failure('bad_header', { header: name });
-    }
-    parsed[key] = value;
-  }
-  return parsed;
-}
 
 /** Of a POST that carries `message`. Later lines win: no header of a manifest overrides what the protocol needs. */
 export function postHeaders(

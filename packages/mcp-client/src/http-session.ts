@@ -4,30 +4,35 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   type JSONRPCMessage,
+  type JSONRPCRequest,
   SdkErrorCode,
   SdkHttpError,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
-import { Backoff } from '@starloom/core';
+import { Backoff, type Log } from '@starloom/core';
+import { cancellationOf } from './agent-transport.ts';
 import { isResponse } from './exchange.ts';
 import type { Headers, SessionHeaders } from './http-headers.ts';
 import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
 import type { HttpEndpoint } from './http-transport.ts';
 import { failure } from './reasons.ts';
 
+const CANCEL_TIMEOUT_MS = 5_000;
 const DELETE_TIMEOUT_MS = 1_000;
 
 export class HttpSession {
   /** Of all requests from now on. */
   headers: SessionHeaders = { sessionId: undefined, protocolVersion: undefined };
   readonly #endpoint: HttpEndpoint;
+  readonly #log: Log;
   readonly #onMessage: (message: JSONRPCMessage) => void;
   readonly #sendings = new Set<HttpSending>();
   #listener: HttpListener | undefined;
 
   /** `onMessage`: what belongs to no exchange. */
-  constructor(endpoint: HttpEndpoint, onMessage: (message: JSONRPCMessage) => void) {
+  constructor(endpoint: HttpEndpoint, log: Log, onMessage: (message: JSONRPCMessage) => void) {
     this.#endpoint = endpoint;
+    this.#log = log;
     this.#onMessage = onMessage;
   }
 
@@ -57,6 +62,15 @@ export class HttpSession {
     } finally {
       this.#sendings.delete(sending);
     }
+  }
+
+  /** Notifies the server that no caller waits for the answer to a request. */
+  cancel(request: JSONRPCRequest): void {
+    const requestSignal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
+    const cancellation = cancellationOf(request, 'the caller left');
+    this.send(cancellation, { requestSignal }).catch((cause: unknown) => {
+      this.#log.debug({ cause: String(cause) }, 'could not notify the agent of a cancellation');
+    });
   }
 
   /** Opens the stream on which an older server sends what belongs to no request. */

@@ -13,29 +13,21 @@ import { atTurnEnd, type Excerpt } from '@starloom/wire';
 import { type Dispatcher, Pool } from 'undici';
 import {
   type AgentTransport,
-  cancellationOf,
   type ExchangeOptions,
   isModern,
   isQuestion,
   type NumberedRequest,
   withTrace,
 } from './agent-transport.ts';
+import { EndingStreams } from './ending-streams.ts';
 import { type Exchange, unsentExchange } from './exchange.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
 import { HttpSession } from './http-session.ts';
-import { EndingStreams, HttpStream, type StreamListener } from './http-stream.ts';
+import { HttpStream, type StreamListener } from './http-stream.ts';
 import type { Authorization } from './oauth/authorization.ts';
-import { sendAuthorized } from './oauth/authorized-stream.ts';
+import { type SendWith, sendAuthorized } from './oauth/authorized-stream.ts';
 import { failure } from './reasons.ts';
-
-const CANCEL_TIMEOUT_MS = 5_000;
-
-interface HttpTransportOptions {
-  /** Shared with transports before and after this one; not closed by it. */
-  readonly endpoint: HttpEndpoint;
-  readonly log: Log;
-}
 
 export class HttpClientTransport implements AgentTransport {
   readonly kind = 'http';
@@ -50,15 +42,14 @@ export class HttpClientTransport implements AgentTransport {
   failure: FabricError | undefined;
 
   readonly #endpoint: HttpEndpoint;
-  readonly #log: Log;
   readonly #session: HttpSession;
   readonly #exchanges = new Roster<Exchange>();
   readonly #ending = new EndingStreams();
 
-  constructor({ endpoint, log }: HttpTransportOptions) {
+  /** The endpoint is shared with transports before and after this one; not closed by it. */
+  constructor(endpoint: HttpEndpoint, log: Log) {
     this.#endpoint = endpoint;
-    this.#log = log;
-    this.#session = new HttpSession(endpoint, this.#receive);
+    this.#session = new HttpSession(endpoint, log, this.#receive);
   }
 
   get sessionId(): string | undefined {
@@ -91,7 +82,7 @@ export class HttpClientTransport implements AgentTransport {
         this.#exchanges.remove(place);
         if (this.#exchanges.size === 0) this.onidle?.();
         if (cancelled) this.isDoubtful = true;
-        if (cancelled && !this.failure && !isModern(request)) this.#notifyCancelled(request);
+        if (cancelled && !this.failure && !isModern(request)) this.#session.cancel(request);
       },
     });
     const place = this.#exchanges.add(exchange);
@@ -128,14 +119,6 @@ export class HttpClientTransport implements AgentTransport {
     const isOurs = only && others.length === 0 && !this.isDoubtful;
     if (isOurs) only.push(question, JSON.stringify(question).length);
     else this.onstray?.(question);
-  }
-
-  #notifyCancelled(request: NumberedRequest): void {
-    const requestSignal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
-    const cancellation = cancellationOf(request, 'the caller left');
-    this.send(cancellation, { requestSignal }).catch((cause: unknown) => {
-      this.#log.debug({ cause: String(cause) }, 'could not notify the agent of a cancellation');
-    });
   }
 }
 
@@ -236,15 +219,10 @@ export class HttpEndpoint {
     const request = { path: this.#path, method, body };
     if (authorization) {
       const { tokens } = authorization;
-      void sendAuthorized({
-        stream,
-        tokens,
-        method,
-        uri: this.#uri,
-        send: (credentials, handler) => {
-          this.#pool.dispatch({ ...request, headers: { ...headers, ...credentials } }, handler);
-        },
-      });
+      const send: SendWith = (credentials, handler) => {
+        this.#pool.dispatch({ ...request, headers: { ...headers, ...credentials } }, handler);
+      };
+      void sendAuthorized({ stream, tokens, method, uri: this.#uri, send });
       return stream;
     }
     atTurnEnd(() => {

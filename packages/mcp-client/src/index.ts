@@ -2,7 +2,7 @@ export { isQuestion, REJECTION, type RpcAnswer } from './agent-transport.ts';
 export { type Answer, type McpCall, openCall, type ServerFacts } from './call.ts';
 export type { Said } from './exchange.ts';
 export { rpcErrorOf, rpcFailure } from './failures.ts';
-export { parseHeaders, postHeaders } from './http-headers.ts';
+export { postHeaders } from './http-headers.ts';
 export {
   type CallToolOptions,
   type ClientState,
@@ -11,6 +11,7 @@ export {
   McpClient,
   type McpClientOptions,
   type Progress,
+  parseHeaders,
   type RequestOptions,
   stdioTransports,
   type TransportSource,

@@ -19,8 +19,10 @@ import {
 } from '@starloom/core';
 import { type AgentTransport, isQuestion } from './agent-transport.ts';
 import { McpCall, openCall, type ServerFacts } from './call.ts';
+import type { Headers } from './http-headers.ts';
 import { HttpClientTransport, HttpEndpoint, type HttpEndpointOptions } from './http-transport.ts';
 import { type Lane, Lanes } from './lanes.ts';
+import { failure } from './reasons.ts';
 import { type ConnectionAttempt, SharedConnection } from './shared-connection.ts';
 import { StdioClientTransport, type StdioTransportOptions } from './stdio-transport.ts';
 import { LISTEN, type ListKind } from './subscriptions.ts';
@@ -244,9 +246,26 @@ export interface HttpTransportsOptions extends HttpEndpointOptions {
 export function httpTransports({ log, ...options }: HttpTransportsOptions): TransportSource {
   const endpoint = new HttpEndpoint(options);
   return {
-    create: () => new HttpClientTransport({ endpoint, log }),
+    create: () => new HttpClientTransport(endpoint, log),
     close: () => endpoint.close(),
   };
+}
+
+/** Names of hop-by-hop headers, and of those that only the transport may set. */
+const RESERVED = /^(host|connection|keep-alive|te|trailer|upgrade|expect|content-.*|transfer-.*)$/;
+
+/** Headers in lower case; BAD_INPUT for what no request can carry. */
+export function parseHeaders(headers: Readonly<Record<string, string>> = {}): Headers {
+  const parsed: Headers = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const key = name.toLowerCase();
+    const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]{1,128}$/.test(key);
+    if (!isName || RESERVED.test(key) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+      throw failure('bad_header', { header: name });
+    }
+    parsed[key] = value;
+  }
+  return parsed;
 }
 
 /** Each starts a process. */

@@ -12,7 +12,7 @@ import {
   type Log,
   orAborted,
 } from '@starloom/core';
-import type { AgentTransport } from './agent-transport.ts';
+import { type AgentTransport, cancelAnswer } from './agent-transport.ts';
 import { McpConnection } from './connection.ts';
 import { connectFailure } from './failures.ts';
 import { failure } from './reasons.ts';
@@ -255,8 +255,18 @@ async function openConnection(options: ConnectionOptions): Promise<McpConnection
   const prior = knownLegacy ? { prior: { kind: 'legacy' as const } } : {};
   await client.connect(transport, { timeout: timeoutMs, ...prior });
   const connection = new McpConnection(client, options);
+  const { olderSubscriptions } = connection;
+  if (olderSubscriptions) {
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+      olderSubscriptions.noteUpdate(params),
+    );
+  }
+  transport.onstray = (question) => {
+    connection.respond(question, cancelAnswer(question.method));
+    options.onStray();
+  };
   client.onclose = () => {
-    connection.olderSubscriptions?.close();
+    olderSubscriptions?.close();
     options.onClose();
   };
   return connection;
