@@ -1,13 +1,8 @@
 import { createTrace, type Envelope, ROOT_HOP, toCapabilityName } from '@starloom/core';
 import { rpcErrorOf, rpcFailure } from '@starloom/mcp-client';
 import { describe, expect, it } from 'vitest';
-import {
-  toCapability,
-  toEventBody,
-  toFinal,
-  toToolCall,
-  wantsInput,
-} from '../src/mcp/translate.ts';
+import { toEventBody } from '../src/mcp/notifications.ts';
+import { toCapability, toFinal, toToolCall, wantsInput } from '../src/mcp/translate.ts';
 
 const progress = (params: Record<string, unknown>) =>
   toEventBody({ jsonrpc: '2.0', method: 'notifications/progress', params });

@@ -2,14 +2,14 @@
 // ask in between. What its caller does not read on is cancelled with the call.
 
 import type { JSONRPCRequest } from '@modelcontextprotocol/client';
-import { type FabricError, type Fields, isAway } from '@starloom/core';
+import { FabricError, type Fields, isAway } from '@starloom/core';
+import { cancelAnswer, type RpcAnswer } from './agent-transport.ts';
 import type { McpConnection, SendOptions } from './connection.ts';
 import type { Exchange } from './exchange.ts';
-import { cancelAnswer, type RpcAnswer } from './exchange.ts';
-import { toParamHeaders } from './http-headers.ts';
-import { type LaneLease, type Lanes, throwUnsent } from './lanes.ts';
+import { type LaneLease, type Lanes, putRight, throwUnsent } from './lanes.ts';
+import { toParamHeaders } from './param-headers.ts';
 import { failure } from './reasons.ts';
-import type { Tool } from './tool-catalog.ts';
+import type { Tool, ToolSnapshot } from './tool-catalog.ts';
 
 export interface CallOptions {
   readonly signal: AbortSignal;
@@ -34,6 +34,13 @@ export interface ToolRequest {
 }
 
 type ToolParams = { readonly arguments: Fields };
+
+/** At once while calls share a connection. */
+export function openCall(lanes: Lanes, options: CallOptions): McpCall | Promise<McpCall> {
+  const lease = lanes.sharedLease;
+  if (lease) return new McpCall(lanes, lease, options);
+  return lanes.acquire(options.signal).then((own) => new McpCall(lanes, own, options));
+}
 
 export class McpCall implements Disposable {
   readonly #lanes: Lanes;
@@ -76,7 +83,7 @@ export class McpCall implements Disposable {
         const given = toParams(tool, connection);
         return given instanceof Promise ? given.catch(throwUnsent).then(begin) : begin(given);
       };
-      const tools = catalog.peek(connection);
+      const tools = freshTools(catalog.latest, connection);
       const tool = tools?.get(name);
       if (tool || (!needsTool && !tools)) return send(tool);
       const finding = catalog.find(name, connection, this.#signal).catch(throwUnsent);
@@ -123,17 +130,41 @@ export class McpCall implements Disposable {
 
   [Symbol.dispose](): void {
     this.#exchange?.abandon();
-    this.#lease[Symbol.dispose]();
+    this.#lease.release?.();
   }
 
+  /**
+   * Sends and waits for the first sign of an answer. A request that the agent refused unseen, for
+   * what it knew of us or we of it, is sent once more after that was put right.
+   */
   async #begin(
     send: (connection: McpConnection) => Exchange | Promise<Exchange>,
   ): Promise<Exchange> {
-    this.#exchange = await this.#lease.lane.requests.begin(this.#signal, (connection) => {
+    const signal = this.#signal;
+    const { lane } = this.#lease;
+    for (let isRetry = false; ; isRetry = true) {
+      if (signal.aborted) throwUnsent(signal.reason);
+      const { latest } = lane.shared;
+      const connection =
+        latest && !latest.isClosed ? latest : await lane.shared.get(signal).catch(throwUnsent);
       this.#connection = connection;
-      return send(connection);
-    });
-    return this.#exchange;
+      let exchange: Exchange | undefined;
+      let failure: FabricError | undefined;
+      try {
+        const begun = send(connection);
+        exchange = begun instanceof Promise ? await begun : begun;
+        exchange.follow(signal);
+        await exchange.ready();
+        failure = exchange.failure;
+      } catch (error) {
+        failure = FabricError.from(error);
+      }
+      const isRight = failure && !isRetry && (await putRight(lane, connection, failure, signal));
+      if (isRight) continue;
+      if (!exchange) throw failure;
+      this.#exchange = exchange;
+      return exchange;
+    }
   }
 
   #with(options: SendOptions): SendOptions {
@@ -147,4 +178,10 @@ function throwUnknown(tool: string): never {
 
 function paramHeadersOf({ paramHeaders }: Tool, args: Fields) {
   return paramHeaders.length === 0 ? undefined : toParamHeaders(paramHeaders, args);
+}
+
+/** What is known of the agent's tools by way of this connection. */
+export function freshTools(known: ToolSnapshot | undefined, connection: McpConnection) {
+  if (known?.connection !== connection || performance.now() >= known.expiresAt) return undefined;
+  return known.tools;
 }

@@ -4,10 +4,9 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
-  Client,
+  type Client,
   type ClientCapabilities,
   type Implementation,
-  type JSONRPCNotification,
   type JSONRPCRequest,
   PROTOCOL_VERSION_META_KEY,
   type ServerCapabilities,
@@ -15,36 +14,19 @@ import {
 import { type Fields, isObject, type Log } from '@starloom/core';
 import {
   type AgentTransport,
-  cancelAnswer,
-  type Exchange,
   type ExchangeOptions,
   FIRST_EXCHANGE_ID,
   RESERVED_META_KEYS,
   type RpcAnswer,
-} from './exchange.ts';
+} from './agent-transport.ts';
+import type { Exchange } from './exchange.ts';
+import type { ConnectionOptions } from './shared-connection.ts';
 import {
   LIST_KINDS,
   type ListKind,
   ListSubscription,
   OlderSubscriptions,
 } from './subscriptions.ts';
-
-interface ConnectionOptions {
-  readonly transport: AgentTransport;
-  /** Who we are. */
-  readonly info: Implementation;
-  /** What the agent may ask of us. */
-  readonly capabilities: ClientCapabilities;
-  /** Skip the question which revision the agent speaks. */
-  readonly knownLegacy: boolean;
-  readonly probeTimeoutMs: number;
-  readonly timeoutMs: number;
-  readonly log: Log;
-  readonly onListChanged: (kind: ListKind) => void;
-  readonly onClose: () => void;
-  /** A question came that may belong to any of several calls; it is answered `cancel`. */
-  readonly onStray: () => void;
-}
 
 export interface SendOptions extends ExchangeOptions {
   /** Wants progress; the token is the id of the exchange. */
@@ -68,50 +50,19 @@ export class McpConnection {
   readonly #subscription: ListSubscription | undefined;
   #nextId = FIRST_EXCHANGE_ID;
 
-  /** Rejects with whatever the SDK or the transport threw; the transport is the caller's to close. */
-  static async open(options: ConnectionOptions): Promise<McpConnection> {
-    const { transport, info, capabilities, knownLegacy, probeTimeoutMs, timeoutMs, log } = options;
-    const client = new Client(info, {
-      capabilities,
-      versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeoutMs } },
-    });
-    client.onerror = (error) => log.debug({ cause: String(error) }, 'MCP client');
-    for (const kind of LIST_KINDS) {
-      client.setNotificationHandler(`notifications/${kind}/list_changed`, () =>
-        options.onListChanged(kind),
-      );
-    }
-    const prior = knownLegacy ? { prior: { kind: 'legacy' as const } } : {};
-    await client.connect(transport, { timeout: timeoutMs, ...prior });
-    const connection = new McpConnection(client, options);
-    client.onclose = () => {
-      connection.olderSubscriptions?.close();
-      options.onClose();
-    };
-    return connection;
-  }
-
-  private constructor(client: Client, options: ConnectionOptions) {
-    const { transport, info, log, onListChanged, onStray } = options;
+  constructor(client: Client, options: ConnectionOptions) {
+    const { transport, info, log, onListChanged } = options;
     this.#transport = transport;
     this.extensions = options.capabilities.extensions ?? {};
     this.#info = info;
     this.#log = log;
-    transport.onstray = (question) => {
-      this.respond(question, cancelAnswer(question.method));
-      onStray();
-    };
     this.#version = client.getNegotiatedProtocolVersion() ?? '';
     this.era = client.getProtocolEra() ?? 'legacy';
     this.capabilities = client.getServerCapabilities() ?? {};
     this.server = client.getServerVersion();
     this.instructions = client.getInstructions();
     if (this.era === 'legacy') {
-      const subscriptions = new OlderSubscriptions(this);
-      this.olderSubscriptions = subscriptions;
-      client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
-        subscriptions.noteUpdate(params),
-      );
+      this.olderSubscriptions = new OlderSubscriptions(this);
       return;
     }
     const kinds = LIST_KINDS.filter((kind) => this.capabilities[kind]?.listChanged);
@@ -185,18 +136,4 @@ export class McpConnection {
     );
     return older.length === 0 ? undefined : Object.fromEntries(older);
   }
-}
-
-export interface RequestOptions {
-  /** Aborts with a FabricError; the agent is notified. */
-  readonly signal: AbortSignal;
-  /** What the client declared; wins over what `_meta` of the params says. 2026-07-28 agents only. */
-  readonly clientCapabilities?: Fields;
-  /**
-   * Progress (when the params asked for it, under the token they gave), log messages of this
-   * request, and what it subscribed to (`subscriptions/listen`), in order and before the result. Over
-   * stdio a log message is passed on only while no other request runs, since it does not say where
-   * it belongs. The agent is held back while a returned promise is pending.
-   */
-  readonly onNotification?: (notification: JSONRPCNotification) => void | Promise<void>;
 }

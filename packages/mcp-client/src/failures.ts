@@ -12,7 +12,7 @@ import {
   rpcMeaning,
   statusFailure,
 } from '@starloom/core';
-import type { RpcError } from './exchange.ts';
+import type { RpcError } from './agent-transport.ts';
 import { failure } from './reasons.ts';
 
 /** Statuses that say more than the JSON-RPC error beside them. */

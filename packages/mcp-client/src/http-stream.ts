@@ -9,12 +9,12 @@ import {
   type Excerpt,
   JsonCount,
   jsonFailure,
-  type SseEvent,
   SseParser,
   UPSTREAM_JSON_LIMITS,
 } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
-import { parseMessages, type RpcError } from './exchange.ts';
+import type { RpcError } from './agent-transport.ts';
+import { parseMessages } from './exchange.ts';
 import { refusedFailure } from './failures.ts';
 import { failure } from './reasons.ts';
 
@@ -126,7 +126,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   #messagesBody(headers: IncomingHttpHeaders): HttpBody {
     const limit = this.#options.maxMessageBytes;
     const type = mediaTypeOf(headers);
-    if (type === 'text/event-stream') return new EventsBody(limit, this.#onEvent);
+    if (type === 'text/event-stream') return this.#eventsBody(limit);
     if (type === 'application/json') {
       const cut = () => this.#cut(failure('answer_too_large', { limit }));
       if (Number(headers['content-length']) > limit) cut();
@@ -148,12 +148,18 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     return new WholeBody(REFUSAL_BYTES, refuse, (text) => this.#controller?.abort(refuse(text)));
   }
 
-  readonly #onEvent = ({ event, data, id, retry }: SseEvent): boolean => {
-    this.lastEventId = id ?? this.lastEventId;
-    this.retryMs = retry ?? this.retryMs;
-    if (event === 'message' && data !== '') this.#deliver(data);
-    return !this.#isOver;
-  };
+  #eventsBody(maxEventBytes: number): HttpBody {
+    const parser = new SseParser({ maxEventBytes });
+    const push = (chunk: Buffer) => {
+      for (const { event, data, id, retry } of parser.push(chunk)) {
+        this.lastEventId = id ?? this.lastEventId;
+        this.retryMs = retry ?? this.retryMs;
+        if (event === 'message' && data !== '') this.#deliver(data);
+        if (this.#isOver) return;
+      }
+    };
+    return { push, end: () => {} };
+  }
 
   #deliver(text: string, isCounted = false): void {
     for (const message of parseMessages(text, isCounted)) {
@@ -219,7 +225,7 @@ export class WholeBody implements HttpBody {
   readonly #onText: (text: string, isCounted: boolean) => void;
   readonly #onExceeded: (beginning: string) => void;
   #chunks: Buffer[] = [];
-  readonly #count = new JsonCount(UPSTREAM_JSON_LIMITS);
+  #count: JsonCount | undefined;
   #decoder: StringDecoder | undefined;
   #decoded = '';
   #bytes = 0;
@@ -252,6 +258,7 @@ export class WholeBody implements HttpBody {
 
   #decode(): void {
     this.#decoder ??= new StringDecoder('utf8');
+    this.#count ??= new JsonCount(UPSTREAM_JSON_LIMITS);
     for (const chunk of this.#chunks) {
       const part = this.#decoder.write(chunk);
       this.#decoded += part;
@@ -260,63 +267,4 @@ export class WholeBody implements HttpBody {
     }
     this.#chunks = [];
   }
-}
-
-/** Server-sent events, each within the limit. `onEvent` says whether to go on. */
-class EventsBody implements HttpBody {
-  readonly #parser: SseParser;
-  readonly #onEvent: (event: SseEvent) => boolean;
-
-  constructor(maxEventBytes: number, onEvent: (event: SseEvent) => boolean) {
-    this.#parser = new SseParser({ maxEventBytes });
-    this.#onEvent = onEvent;
-  }
-
-  push(chunk: Buffer): void {
-    for (const event of this.#parser.push(chunk)) if (!this.#onEvent(event)) return;
-  }
-
-  end(): void {}
-}
-
-const GRACE_MS = 500;
-
-/**
- * Streams whose answer has come. They end by themselves, so that their connections can be used
- * again; one that the server keeps open is closed. One timer serves all.
- */
-export class EndingStreams {
-  /** When each came in, in that order. */
-  readonly #since = new Map<HttpStream, number>();
-  #timer: NodeJS.Timeout | undefined;
-
-  add(stream: HttpStream): void {
-    if (stream.isOver || stream.isEnding) return;
-    this.#since.set(stream, performance.now());
-    this.#timer ??= setTimeout(this.#sweep, GRACE_MS).unref();
-  }
-
-  delete(stream: HttpStream): void {
-    this.#since.delete(stream);
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    for (const stream of this.#since.keys()) stream.abort(failure('closed'));
-    this.#since.clear();
-  }
-
-  readonly #sweep = (): void => {
-    this.#timer = undefined;
-    const now = performance.now();
-    for (const [stream, since] of this.#since) {
-      const left = since + GRACE_MS - now;
-      if (left > 0) {
-        this.#timer = setTimeout(this.#sweep, left).unref();
-        return;
-      }
-      this.#since.delete(stream);
-      stream.abort(failure('closed'));
-    }
-  };
 }

@@ -1,6 +1,6 @@
 // Streamable HTTP, the client's side, over pooled undici connections. Speaks both eras: what the
-// 2026-07-28 revision mirrors into headers comes from each message, what older ones keep per session
-// (its id, the agreed version, the GET stream, DELETE at the end) is state of this object.
+// 2026-07-28 revision mirrors into headers comes from each message, what older ones keep per session is
+// state of `HttpSession`.
 
 import type {
   JSONRPCMessage,
@@ -13,30 +13,21 @@ import { atTurnEnd, type Excerpt } from '@starloom/wire';
 import { type Dispatcher, Pool } from 'undici';
 import {
   type AgentTransport,
-  cancellationOf,
-  type Exchange,
   type ExchangeOptions,
   isModern,
   isQuestion,
   type NumberedRequest,
-  unsentExchange,
   withTrace,
-} from './exchange.ts';
-import { HttpExchange, HttpListener, HttpSending } from './http-exchange.ts';
+} from './agent-transport.ts';
+import { EndingStreams } from './ending-streams.ts';
+import { type Exchange, unsentExchange } from './exchange.ts';
+import { HttpExchange } from './http-exchange.ts';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
-import { EndingStreams, HttpStream, type StreamListener } from './http-stream.ts';
+import { HttpSession } from './http-session.ts';
+import { HttpStream, type StreamListener } from './http-stream.ts';
 import type { Authorization } from './oauth/authorization.ts';
-import { sendAuthorized } from './oauth/authorized-stream.ts';
+import { type SendWith, sendAuthorized } from './oauth/authorized-stream.ts';
 import { failure } from './reasons.ts';
-
-const CANCEL_TIMEOUT_MS = 5_000;
-const DELETE_TIMEOUT_MS = 1_000;
-
-interface HttpTransportOptions {
-  /** Shared with transports before and after this one; not closed by it. */
-  readonly endpoint: HttpEndpoint;
-  readonly log: Log;
-}
 
 export class HttpClientTransport implements AgentTransport {
   readonly kind = 'http';
@@ -47,25 +38,26 @@ export class HttpClientTransport implements AgentTransport {
   onmessage?: Transport['onmessage'];
   onidle?: (() => void) | undefined;
   onstray?: AgentTransport['onstray'];
-  sessionId: string | undefined;
   isDoubtful = false;
   failure: FabricError | undefined;
 
   readonly #endpoint: HttpEndpoint;
-  readonly #log: Log;
+  readonly #session: HttpSession;
   readonly #exchanges = new Roster<Exchange>();
-  readonly #sendings = new Set<HttpSending>();
   readonly #ending = new EndingStreams();
-  #protocolVersion: string | undefined;
-  #listener: HttpListener | undefined;
 
-  constructor(options: HttpTransportOptions) {
-    this.#endpoint = options.endpoint;
-    this.#log = options.log;
+  /** The endpoint is shared with transports before and after this one; not closed by it. */
+  constructor(endpoint: HttpEndpoint, log: Log) {
+    this.#endpoint = endpoint;
+    this.#session = new HttpSession(endpoint, log, this.#receive);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#session.headers.sessionId;
   }
 
   get hasPush(): boolean {
-    return this.#listener?.isOpen ?? false;
+    return this.#session.hasPush;
   }
 
   get openExchanges(): number {
@@ -75,14 +67,14 @@ export class HttpClientTransport implements AgentTransport {
   async start(): Promise<void> {}
 
   setProtocolVersion(version: string): void {
-    this.#protocolVersion = version;
+    this.#session.note({ protocolVersion: version });
   }
 
   exchange(request: NumberedRequest, { headers }: ExchangeOptions = {}): Exchange {
     if (this.failure) return unsentExchange(request.id, this.failure);
     const { exchange } = new HttpExchange(request, {
       endpoint: this.#endpoint,
-      session: this.#session(),
+      session: this.#session.headers,
       ending: this.#ending,
       headers,
       onOther: this.#receive,
@@ -90,7 +82,7 @@ export class HttpClientTransport implements AgentTransport {
         this.#exchanges.remove(place);
         if (this.#exchanges.size === 0) this.onidle?.();
         if (cancelled) this.isDoubtful = true;
-        if (cancelled && !this.failure && !isModern(request)) this.#notifyCancelled(request);
+        if (cancelled && !this.failure && !isModern(request)) this.#session.cancel(request);
       },
     });
     const place = this.#exchanges.add(exchange);
@@ -100,36 +92,20 @@ export class HttpClientTransport implements AgentTransport {
   /** For the SDK: resolves when the message was accepted, and a request when it was answered. */
   async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
     if (this.failure) throw this.failure;
-    const isHandshake = 'method' in message && message.method === 'initialize';
-    const sending = new HttpSending(message, {
-      endpoint: this.#endpoint,
-      session: isHandshake ? { ...this.#session(), sessionId: undefined } : this.#session(),
-      headers: options.headers,
-      signal: options.requestSignal,
-      onSession: (sessionId) => {
-        if (isHandshake) this.sessionId = sessionId;
-      },
-      onMessage: this.#receive,
-    });
-    this.#sendings.add(sending);
-    try {
-      await sending.done;
-    } finally {
-      this.#sendings.delete(sending);
-    }
-    if ('method' in message && message.method === 'notifications/initialized') this.#listen();
+    await this.#session.send(message, options);
+    const isReady = 'method' in message && message.method === 'notifications/initialized';
+    if (isReady && !this.failure) this.#session.listen();
   }
 
   /** Open exchanges fail; a session is ended at the server, if that answers soon. */
   async close(reason: FabricError = failure('closed')): Promise<void> {
     if (this.failure) return;
     this.failure = reason;
-    this.#listener?.close();
     this.#ending.close();
     for (const exchange of this.#exchanges.members()) exchange.cancel(reason);
-    for (const sending of [...this.#sendings]) sending.abort(reason);
+    this.#session.abort(reason);
     this.onclose?.();
-    if (this.sessionId !== undefined) await this.#endSession();
+    await this.#session.end();
   }
 
   readonly #receive = (message: JSONRPCMessage): void => {
@@ -143,37 +119,6 @@ export class HttpClientTransport implements AgentTransport {
     const isOurs = only && others.length === 0 && !this.isDoubtful;
     if (isOurs) only.push(question, JSON.stringify(question).length);
     else this.onstray?.(question);
-  }
-
-  #session(): SessionHeaders {
-    return { sessionId: this.sessionId, protocolVersion: this.#protocolVersion };
-  }
-
-  #listen(): void {
-    if (this.failure) return;
-    const session = this.#session();
-    this.#listener = new HttpListener({
-      open: (listener, lastEventId) => this.#endpoint.get(session, listener, lastEventId),
-      onMessage: this.#receive,
-    });
-  }
-
-  #notifyCancelled(request: NumberedRequest): void {
-    const requestSignal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
-    const cancellation = cancellationOf(request, 'the caller left');
-    this.send(cancellation, { requestSignal }).catch((cause: unknown) => {
-      this.#log.debug({ cause: String(cause) }, 'could not notify the agent of a cancellation');
-    });
-  }
-
-  async #endSession(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const onClose = () => resolve();
-    const stream = this.#endpoint.delete(this.#session(), { onMessage: () => {}, onClose });
-    const timer = setTimeout(resolve, DELETE_TIMEOUT_MS);
-    await promise;
-    clearTimeout(timer);
-    stream.abort(failure('closed'));
   }
 }
 
@@ -274,15 +219,10 @@ export class HttpEndpoint {
     const request = { path: this.#path, method, body };
     if (authorization) {
       const { tokens } = authorization;
-      void sendAuthorized({
-        stream,
-        tokens,
-        method,
-        uri: this.#uri,
-        send: (credentials, handler) => {
-          this.#pool.dispatch({ ...request, headers: { ...headers, ...credentials } }, handler);
-        },
-      });
+      const send: SendWith = (credentials, handler) => {
+        this.#pool.dispatch({ ...request, headers: { ...headers, ...credentials } }, handler);
+      };
+      void sendAuthorized({ stream, tokens, method, uri: this.#uri, send });
       return stream;
     }
     atTurnEnd(() => {

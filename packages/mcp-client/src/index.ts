@@ -1,9 +1,8 @@
-export type { Answer, CallOptions, McpCall, ServerFacts, ToolRequest } from './call.ts';
-export type { RequestOptions } from './connection.ts';
+export { isQuestion, REJECTION, type RpcAnswer } from './agent-transport.ts';
+export { type Answer, type McpCall, openCall, type ServerFacts } from './call.ts';
 export type { Said } from './exchange.ts';
-export { isQuestion, REJECTION, type RpcAnswer } from './exchange.ts';
 export { rpcErrorOf, rpcFailure } from './failures.ts';
-export { parseHeaders, postHeaders } from './http-headers.ts';
+export { postHeaders } from './http-headers.ts';
 export {
   type CallToolOptions,
   type ClientState,
@@ -12,6 +11,8 @@ export {
   McpClient,
   type McpClientOptions,
   type Progress,
+  parseHeaders,
+  type RequestOptions,
   stdioTransports,
   type TransportSource,
   toProgress,

@@ -5,20 +5,20 @@
 
 import { FabricError, orAborted } from '@starloom/core';
 import type { McpConnection } from './connection.ts';
-import type { Exchange } from './exchange.ts';
 import { failure } from './reasons.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import type { ToolCatalog } from './tool-catalog.ts';
 
-/** A connection with its requests and its list of tools. */
+/** A connection with its list of tools. */
 export interface Lane {
   readonly shared: SharedConnection;
   readonly catalog: ToolCatalog;
-  readonly requests: Requests;
 }
 
-export interface LaneLease extends Disposable {
+export interface LaneLease {
   readonly lane: Lane;
+  /** After the call; a connection that is shared needs none. */
+  readonly release?: () => void;
 }
 
 interface LaneQuestion extends Disposable {
@@ -39,7 +39,9 @@ const PATIENCE_MS = 2_000;
 export class Lanes {
   readonly main: Lane;
   /** Of the main connection, whatever happens on it. */
-  readonly sharedLease: LaneLease;
+  readonly mainLease: LaneLease;
+  /** The same while calls may share it: read on every call. */
+  sharedLease: LaneLease | undefined;
   readonly #open: () => Lane;
   readonly #all: Lane[];
   readonly #idle: Lane[] = [];
@@ -53,32 +55,35 @@ export class Lanes {
     this.#open = open;
     this.#patienceMs = patienceMs;
     this.main = open();
-    this.sharedLease = { lane: this.main, [Symbol.dispose]: () => {} };
+    this.mainLease = { lane: this.main };
+    this.sharedLease = this.mainLease;
     this.#all = [this.main];
   }
 
   /** New calls get connections of their own; running calls stay on theirs. */
   separate(): void {
     this.#isExclusive = true;
+    this.sharedLease = undefined;
   }
 
   /** Marks the connection as waiting for an answer of this principal, until it is disposed. */
   ask(lane: Lane, principal: string | null): LaneQuestion {
     const question = { lane, principal, control: new AbortController() };
     this.#questions.add(question);
-    const { signal } = question.control;
-    return { signal, [Symbol.dispose]: () => this.#questions.delete(question) };
+    if (lane === this.main) this.sharedLease = undefined;
+    return {
+      signal: question.control.signal,
+      [Symbol.dispose]: () => {
+        this.#questions.delete(question);
+        if (!this.#isExclusive && !this.#isAsking(this.main)) this.sharedLease = this.mainLease;
+      },
+    };
   }
 
-  /** The connection for one call; at once while calls may share one. */
-  acquire(signal: AbortSignal): LaneLease | Promise<LaneLease> {
-    const isShared = !this.#isExclusive && !this.#isAsking(this.main);
-    return isShared ? this.sharedLease : this.#ownLease(signal);
-  }
-
-  async #ownLease(signal: AbortSignal): Promise<LaneLease> {
+  /** A connection for one call alone. */
+  async acquire(signal: AbortSignal): Promise<LaneLease> {
     const lane = this.#free() ?? (await this.#next(signal));
-    return { lane, [Symbol.dispose]: () => this.#release(lane) };
+    return { lane, release: () => this.#release(lane) };
   }
 
   async close(): Promise<void> {
@@ -138,68 +143,31 @@ export class Lanes {
   }
 }
 
-/** Begins requests on the shared connection, whatever has become of the agent since the last one. */
-export class Requests {
-  readonly #shared: SharedConnection;
-  readonly #catalog: ToolCatalog;
-
-  constructor(shared: SharedConnection, catalog: ToolCatalog) {
-    this.#shared = shared;
-    this.#catalog = catalog;
-  }
-
-  /**
-   * Sends and waits for the first sign of an answer. A request that the agent refused unseen, for
-   * what it knew of us or we of it, is sent once more after that was put right.
-   */
-  async begin(
-    signal: AbortSignal,
-    send: (connection: McpConnection) => Exchange | Promise<Exchange>,
-  ): Promise<Exchange> {
-    for (let isRetry = false; ; isRetry = true) {
-      if (signal.aborted) throwUnsent(signal.reason);
-      const connection =
-        this.#shared.current ?? (await this.#shared.get(signal).catch(throwUnsent));
-      let exchange: Exchange | undefined;
-      let failure: FabricError | undefined;
-      try {
-        const begun = send(connection);
-        exchange = begun instanceof Promise ? await begun : begun;
-        exchange.follow(signal);
-        await exchange.ready();
-        failure = exchange.failure;
-      } catch (error) {
-        failure = FabricError.from(error);
-      }
-      const isRight = failure && !isRetry && (await this.#putRight(failure, connection, signal));
-      if (isRight) continue;
-      if (exchange) return exchange;
-      throw failure;
-    }
-  }
-
-  /** False for other failures, and for those that the agent reports of its own agents. */
-  async #putRight(
-    { details }: FabricError,
-    connection: McpConnection,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    if (details.upstream !== undefined) return false;
-    switch (details.reason) {
-      case 'unsupported_version':
-        this.#shared.forgetEra();
-        this.#shared.replace(connection);
-        return true;
-      case 'unknown_session':
-        this.#shared.replace(connection);
-        return true;
-      case 'header_mismatch':
-        this.#catalog.invalidate();
-        await this.#catalog.all(connection, signal).catch(throwUnsent);
-        return true;
-      default:
-        return false;
-    }
+/**
+ * Puts right what the agent knew of us, or we of it. False for other failures, and for those that the agent
+ * reports of its own agents.
+ */
+export async function putRight(
+  { shared, catalog }: Lane,
+  connection: McpConnection,
+  { details }: FabricError,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (details.upstream !== undefined) return false;
+  switch (details.reason) {
+    case 'unsupported_version':
+      shared.forgetEra();
+      shared.replace(connection);
+      return true;
+    case 'unknown_session':
+      shared.replace(connection);
+      return true;
+    case 'header_mismatch':
+      catalog.invalidate();
+      await catalog.all(connection, signal).catch(throwUnsent);
+      return true;
+    default:
+      return false;
   }
 }
 

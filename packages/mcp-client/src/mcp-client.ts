@@ -17,12 +17,12 @@ import {
   type Log,
   systemClock,
 } from '@starloom/core';
-import { type CallOptions, McpCall, type ServerFacts } from './call.ts';
-import type { RequestOptions } from './connection.ts';
-import type { AgentTransport } from './exchange.ts';
-import { isQuestion } from './exchange.ts';
+import { type AgentTransport, isQuestion } from './agent-transport.ts';
+import { McpCall, openCall, type ServerFacts } from './call.ts';
+import type { Headers } from './http-headers.ts';
 import { HttpClientTransport, HttpEndpoint, type HttpEndpointOptions } from './http-transport.ts';
-import { type Lane, Lanes, Requests } from './lanes.ts';
+import { type Lane, Lanes } from './lanes.ts';
+import { failure } from './reasons.ts';
 import { type ConnectionAttempt, SharedConnection } from './shared-connection.ts';
 import { StdioClientTransport, type StdioTransportOptions } from './stdio-transport.ts';
 import { LISTEN, type ListKind } from './subscriptions.ts';
@@ -55,21 +55,36 @@ export interface CallToolOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
+export interface RequestOptions {
+  /** Aborts with a FabricError; the agent is notified. */
+  readonly signal: AbortSignal;
+  /** What the client declared; wins over what `_meta` of the params says. 2026-07-28 agents only. */
+  readonly clientCapabilities?: Fields;
+  /**
+   * Progress (when the params asked for it, under the token they gave), log messages of this
+   * request, and what it subscribed to (`subscriptions/listen`), in order and before the result. Over
+   * stdio a log message is passed on only while no other request runs, since it does not say where
+   * it belongs. The agent is held back while a returned promise is pending.
+   */
+  readonly onNotification?: (notification: JSONRPCNotification) => void | Promise<void>;
+}
+
 const FIRST_BACKOFF_MS = 100;
 
 export class McpClient {
   readonly #options: McpClientOptions;
-  readonly #lanes: Lanes;
+  /** Where `openCall` finds a connection. */
+  readonly lanes: Lanes;
   readonly #listeners = new Set<{ readonly kind: ListKind; readonly listener: () => void }>();
 
   /** Connects when first needed. */
   constructor(options: McpClientOptions) {
     this.#options = options;
-    this.#lanes = new Lanes(() => this.#openLane());
+    this.lanes = new Lanes(() => this.#openLane());
   }
 
   get state(): ClientState {
-    const { current, isOpening, starts, failure } = this.#lanes.main.shared;
+    const { current, isOpening, starts, failure } = this.lanes.main.shared;
     if (current) return 'online';
     if (isOpening) return 'starting';
     return starts > 0 || failure ? 'offline' : 'idle';
@@ -77,48 +92,40 @@ export class McpClient {
 
   /** The connection that is being made, if any. */
   get attempt(): ConnectionAttempt | undefined {
-    return this.#lanes.main.shared.attempt;
+    return this.lanes.main.shared.attempt;
   }
 
   /** Why there is no connection; `undefined` while there is one. */
   get failure(): FabricError | undefined {
-    return this.#lanes.main.shared.failure;
+    return this.lanes.main.shared.failure;
   }
 
   /** How often the server was started, or connected to, in all. */
   get starts(): number {
-    return this.#lanes.main.shared.starts;
+    return this.lanes.main.shared.starts;
   }
 
   /** What the server says of itself; connects when needed. */
   facts(signal: AbortSignal): Promise<ServerFacts> {
-    return this.#lanes.main.shared.get(signal);
-  }
-
-  /** At once while calls share a connection. */
-  openCall(options: CallOptions): McpCall | Promise<McpCall> {
-    const lease = this.#lanes.acquire(options.signal);
-    return lease instanceof Promise
-      ? lease.then((own) => new McpCall(this.#lanes, own, options))
-      : new McpCall(this.#lanes, lease, options);
+    return this.lanes.main.shared.get(signal);
   }
 
   /** As far as known: the server is asked when nothing is known, or may have changed. */
   async tools(signal: AbortSignal): Promise<Tools> {
-    const { shared, catalog } = this.#lanes.main;
+    const { shared, catalog } = this.lanes.main;
     return await catalog.all(await shared.get(signal), signal);
   }
 
   /** The server is asked in any case. */
   async listTools(signal: AbortSignal): Promise<Tools> {
-    this.#lanes.main.catalog.invalidate();
+    this.lanes.main.catalog.invalidate();
     return await this.tools(signal);
   }
 
   /** The result as it came. What the server asks meanwhile is answered with a cancellation. */
   async callTool(name: string, args: Fields, options: CallToolOptions): Promise<Fields> {
     const { signal, meta = {}, onProgress } = options;
-    using call = await this.openCall({ signal });
+    using call = await openCall(this.lanes, { signal });
     const toParams = () => ({ arguments: args, _meta: meta });
     try {
       const answer = await call.callTool(name, { needsTool: false, toParams });
@@ -146,14 +153,14 @@ export class McpClient {
   ): Promise<Fields> {
     const { signal, clientCapabilities, onNotification } = options;
     if (method === LISTEN) {
-      const { olderSubscriptions } = await this.#lanes.main.shared.get(signal);
+      const { olderSubscriptions } = await this.lanes.main.shared.get(signal);
       if (olderSubscriptions) return await olderSubscriptions.listen(params, options);
     }
     const meta = isObject(params?._meta) ? params._meta : {};
     const token = meta.progressToken;
     const declared = clientCapabilities && { [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities };
     const sent = { ...params, _meta: { ...meta, ...declared } };
-    using call = new McpCall(this.#lanes, this.#lanes.sharedLease, { signal });
+    using call = new McpCall(this.lanes, this.lanes.mainLease, { signal });
     const answer = await call.send(method, sent, { progress: token !== undefined });
     for (let said = await answer.next(); said; said = await answer.next()) {
       if (isQuestion(said)) call.decline(said);
@@ -175,13 +182,13 @@ export class McpClient {
   onListChanged(kind: ListKind, listener: () => void): () => void {
     const entry = { kind, listener };
     this.#listeners.add(entry);
-    this.#lanes.main.shared.current?.watches(kind);
+    this.lanes.main.shared.current?.watches(kind);
     return () => this.#listeners.delete(entry);
   }
 
   async close(): Promise<void> {
     this.#listeners.clear();
-    await this.#lanes.close();
+    await this.lanes.close();
     await this.#options.source.close();
   }
 
@@ -210,10 +217,10 @@ export class McpClient {
       onStray: () => {
         if (Object.keys(capabilities).length === 0) return;
         log.info({}, 'the agent asked while several calls ran: each gets its own connection now');
-        this.#lanes.separate();
+        this.lanes.separate();
       },
     });
-    return { shared, catalog, requests: new Requests(shared, catalog) };
+    return { shared, catalog };
   }
 }
 
@@ -239,9 +246,26 @@ export interface HttpTransportsOptions extends HttpEndpointOptions {
 export function httpTransports({ log, ...options }: HttpTransportsOptions): TransportSource {
   const endpoint = new HttpEndpoint(options);
   return {
-    create: () => new HttpClientTransport({ endpoint, log }),
+    create: () => new HttpClientTransport(endpoint, log),
     close: () => endpoint.close(),
   };
+}
+
+/** Names of hop-by-hop headers, and of those that only the transport may set. */
+const RESERVED = /^(host|connection|keep-alive|te|trailer|upgrade|expect|content-.*|transfer-.*)$/;
+
+/** Headers in lower case; BAD_INPUT for what no request can carry. */
+export function parseHeaders(headers: Readonly<Record<string, string>> = {}): Headers {
+  const parsed: Headers = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const key = name.toLowerCase();
+    const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]{1,128}$/.test(key);
+    if (!isName || RESERVED.test(key) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+      throw failure('bad_header', { header: name });
+    }
+    parsed[key] = value;
+  }
+  return parsed;
 }
 
 /** Each starts a process. */

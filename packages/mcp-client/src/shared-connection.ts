@@ -3,7 +3,7 @@
 // ever more slowly.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ClientCapabilities, Implementation } from '@modelcontextprotocol/client';
+import { Client, type ClientCapabilities, type Implementation } from '@modelcontextprotocol/client';
 import {
   type Backoff,
   type Clock,
@@ -12,8 +12,8 @@ import {
   type Log,
   orAborted,
 } from '@starloom/core';
+import { type AgentTransport, cancelAnswer } from './agent-transport.ts';
 import { McpConnection } from './connection.ts';
-import type { AgentTransport } from './exchange.ts';
 import { connectFailure } from './failures.ts';
 import { failure } from './reasons.ts';
 import { LIST_KINDS, type ListKind } from './subscriptions.ts';
@@ -38,6 +38,23 @@ interface SharedConnectionOptions {
   readonly onListChanged: (kind: ListKind) => void;
 }
 
+export interface ConnectionOptions {
+  readonly transport: AgentTransport;
+  /** Who we are. */
+  readonly info: Implementation;
+  /** What the agent may ask of us. */
+  readonly capabilities: ClientCapabilities;
+  /** Skip the question which revision the agent speaks. */
+  readonly knownLegacy: boolean;
+  readonly probeTimeoutMs: number;
+  readonly timeoutMs: number;
+  readonly log: Log;
+  readonly onListChanged: (kind: ListKind) => void;
+  readonly onClose: () => void;
+  /** A question came that may belong to any of several calls; it is answered `cancel`. */
+  readonly onStray: () => void;
+}
+
 export interface ConnectionAttempt {
   /** In milliseconds, by the wall clock. */
   readonly since: number;
@@ -46,8 +63,9 @@ export interface ConnectionAttempt {
 }
 
 export class SharedConnection {
+  /** The one that was made last, if any: read on every call. It may be closed. */
+  latest: McpConnection | undefined;
   readonly #options: SharedConnectionOptions;
-  #current: McpConnection | undefined;
   #opening: Promise<McpConnection> | undefined;
   #transport: AgentTransport | undefined;
   /** Once found out, an older agent is not asked again. */
@@ -64,7 +82,7 @@ export class SharedConnection {
 
   /** The one that is open, if any. */
   get current(): McpConnection | undefined {
-    return this.#current?.isClosed ? undefined : this.#current;
+    return this.latest?.isClosed ? undefined : this.latest;
   }
 
   /** Why there is no connection, if there was to be one. */
@@ -98,14 +116,14 @@ export class SharedConnection {
 
   /** The next call gets a new connection; calls on this one go on. */
   replace(connection: McpConnection): void {
-    if (this.#current !== connection) return;
-    this.#current = undefined;
+    if (this.latest !== connection) return;
+    this.latest = undefined;
     connection.retire();
   }
 
   /** Like `replace`, for an agent that can no longer be reached; records the failure. */
   drop(connection: McpConnection, failure: FabricError): void {
-    if (this.#current !== connection) return;
+    if (this.latest !== connection) return;
     this.#fail(failure);
     this.replace(connection);
   }
@@ -117,7 +135,7 @@ export class SharedConnection {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([this.#current?.close(), this.#transport?.close()]);
+    await Promise.all([this.latest?.close(), this.#transport?.close()]);
     await this.#opening?.catch(() => {});
   }
 
@@ -133,7 +151,7 @@ export class SharedConnection {
     try {
       const connection = await this.#connect();
       this.#knownLegacy = connection.era === 'legacy';
-      this.#current = connection;
+      this.latest = connection;
       this.#failure = undefined;
       if (this.#hadConnection) LIST_KINDS.forEach(this.#options.onListChanged);
       this.#hadConnection = true;
@@ -168,7 +186,7 @@ export class SharedConnection {
     const timer = setTimeout(() => void giveUp(), timeoutMs);
     const openedAt = clock.monotonic();
     try {
-      return await McpConnection.open({
+      return await openConnection({
         transport,
         info,
         capabilities,
@@ -219,4 +237,37 @@ export class SharedConnection {
 function notReady(exactMs: number, printed: ErrorDetails = {}): FabricError {
   const upstream = Object.keys(printed).length > 0 ? printed : undefined;
   return failure('connect_timeout', { timeout_ms: Math.round(exactMs), upstream });
+}
+
+/** Rejects with whatever the SDK or the transport threw; the transport is the caller's to close. */
+async function openConnection(options: ConnectionOptions): Promise<McpConnection> {
+  const { transport, info, capabilities, knownLegacy, probeTimeoutMs, timeoutMs, log } = options;
+  const client = new Client(info, {
+    capabilities,
+    versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeoutMs } },
+  });
+  client.onerror = (error) => log.debug({ cause: String(error) }, 'MCP client');
+  for (const kind of LIST_KINDS) {
+    client.setNotificationHandler(`notifications/${kind}/list_changed`, () =>
+      options.onListChanged(kind),
+    );
+  }
+  const prior = knownLegacy ? { prior: { kind: 'legacy' as const } } : {};
+  await client.connect(transport, { timeout: timeoutMs, ...prior });
+  const connection = new McpConnection(client, options);
+  const { olderSubscriptions } = connection;
+  if (olderSubscriptions) {
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+      olderSubscriptions.noteUpdate(params),
+    );
+  }
+  transport.onstray = (question) => {
+    connection.respond(question, cancelAnswer(question.method));
+    options.onStray();
+  };
+  client.onclose = () => {
+    olderSubscriptions?.close();
+    options.onClose();
+  };
+  return connection;
 }

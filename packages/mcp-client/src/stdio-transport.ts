@@ -23,17 +23,19 @@ import {
 import {
   type AgentTransport,
   cancellationOf,
-  Exchange,
   type ExchangeOptions,
   FIRST_EXCHANGE_ID,
   isNotification,
   isQuestion,
-  isResponse,
   type NumberedRequest,
+  withTrace,
+} from './agent-transport.ts';
+import {
+  Exchange,
+  isResponse,
   parseMessages,
   type RpcResponse,
   unsentExchange,
-  withTrace,
 } from './exchange.ts';
 import { metaOf } from './http-headers.ts';
 import { failure } from './reasons.ts';

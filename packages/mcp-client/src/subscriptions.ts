@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, JSONRPCNotification, McpSubscription } from '@modelcontextprotocol/client';
 import { Backoff, FabricError, type Fields, isObject, type Log, orAborted } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
-import type { McpConnection, RequestOptions } from './connection.ts';
+import type { McpConnection } from './connection.ts';
+import type { RequestOptions } from './mcp-client.ts';
 import { failure } from './reasons.ts';
 
 /** The lists of a server that may change. */

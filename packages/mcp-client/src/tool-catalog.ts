@@ -12,8 +12,9 @@ import {
   toCapabilityName,
 } from '@starloom/core';
 import { cleanText, streamTurns } from '@starloom/wire';
+import { freshTools } from './call.ts';
 import type { McpConnection } from './connection.ts';
-import { findParamHeaders, type ParamHeader } from './http-headers.ts';
+import { findParamHeaders, type ParamHeader } from './param-headers.ts';
 import { failure } from './reasons.ts';
 
 const MAX_PAGES = 64;
@@ -49,7 +50,7 @@ export interface Tool {
 
 export type Tools = ReadonlyMap<string, Tool>;
 
-interface Snapshot {
+export interface ToolSnapshot {
   readonly connection: McpConnection;
   readonly tools: Tools;
   readonly loadedAt: number;
@@ -65,7 +66,8 @@ interface Loading {
 
 export class ToolCatalog {
   readonly #log: Log;
-  #snapshot: Snapshot | undefined;
+  /** The list that was read last, if it may still be valid: read on every call. */
+  latest: ToolSnapshot | undefined;
   #loading: Loading | undefined;
   /** When a list was asked for, the last and the time before. */
   #asked: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -78,23 +80,13 @@ export class ToolCatalog {
 
   invalidate(): void {
     this.#changes += 1;
-    this.#snapshot = undefined;
+    this.latest = undefined;
     if (this.#loading?.isAsked) this.#loading = undefined;
   }
 
-  /**
-   * Without asking the agent: `undefined` when nothing is known of its tools, or not by way of this
-   * connection any more.
-   */
-  peek(connection?: McpConnection): Tools | undefined {
-    const known = this.#snapshot;
-    if (!known || connection === undefined) return known?.tools;
-    return this.#isFresh(known, connection) ? known.tools : undefined;
-  }
-
   async all(connection: McpConnection, signal: AbortSignal): Promise<Tools> {
-    const known = this.#snapshot;
-    if (known && this.#isFresh(known, connection)) return known.tools;
+    const known = freshTools(this.latest, connection);
+    if (known) return known;
     if (this.#loading?.connection !== connection) {
       const turn = this.#turn();
       const tools = turn ? turn.then(() => this.#load(connection)) : this.#load(connection);
@@ -118,13 +110,9 @@ export class ToolCatalog {
     signal: AbortSignal,
   ): Promise<Tool | undefined> {
     const tool = pick(await this.all(connection, signal), name);
-    if (tool || performance.now() - (this.#snapshot?.loadedAt ?? 0) < YOUNG_MS) return tool;
+    if (tool || performance.now() - (this.latest?.loadedAt ?? 0) < YOUNG_MS) return tool;
     this.invalidate();
     return pick(await this.all(connection, signal), name);
-  }
-
-  #isFresh(known: Snapshot, connection: McpConnection): boolean {
-    return known.connection === connection && performance.now() < known.expiresAt;
   }
 
   /** `undefined` when it is now. */
@@ -141,7 +129,7 @@ export class ToolCatalog {
     const now = performance.now();
     if (changes === this.#changes) {
       const expiresAt = isWatched ? Number.POSITIVE_INFINITY : now + UNWATCHED_TTL_MS;
-      this.#snapshot = { connection, tools, loadedAt: now, expiresAt };
+      this.latest = { connection, tools, loadedAt: now, expiresAt };
     }
     return tools;
   }

@@ -1,7 +1,7 @@
 import { type Log, silentLog } from '@starloom/core';
 import { createExcerpt } from '@starloom/wire';
 import { expect, it } from 'vitest';
-import { FIRST_EXCHANGE_ID } from '../src/exchange.ts';
+import { FIRST_EXCHANGE_ID } from '../src/agent-transport.ts';
 import { StdioClientTransport } from '../src/stdio-transport.ts';
 
 const PROGRAM = `

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { findParamHeaders, toHeaderValue, toParamHeaders } from '../src/http-headers.ts';
+import { toHeaderValue } from '../src/http-headers.ts';
+import { findParamHeaders, toParamHeaders } from '../src/param-headers.ts';
 
 const region = { type: 'string', 'x-mcp-header': 'Region' };
 

@@ -4,20 +4,13 @@
 // context. A limit is an AbortSignal without AbortSignal.any or AbortSignal.timeout, with one listener per
 // parent however many follow it (adding one takes time in the number that the signal already has).
 
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { FabricError } from '@starloom/core';
 import { failure } from './reasons.ts';
-
-/** The part of core's `Clock` that waiting needs. */
-export interface MonotonicClock {
-  /** Milliseconds since some fixed moment; never steps back. */
-  monotonic(): number;
-}
+import { type MonotonicClock, TimerBuckets } from './timer-buckets.ts';
 
 const FINEST_MS = 16;
 const COARSEST_MS = 2 ** 30;
 const BUCKETS_PER_WAIT = 64;
-const MAX_NODE_TIMER_MS = 2 ** 31 - 1;
 
 /** Something that waits in a wheel; a subclass says what happens when its time has come. */
 export class WheelTimer {
@@ -47,85 +40,27 @@ export class WheelTimer {
   expire(): void {}
 }
 
-export class TimerWheel {
-  readonly #clock: MonotonicClock;
-  readonly #inNeutralContext = AsyncLocalStorage.snapshot();
-  /** Keyed by the moment they are due; each holds a ring of timers that starts and ends with it. */
-  readonly #buckets = new Map<number, WheelTimer>();
-  #nodeTimer: NodeJS.Timeout | undefined;
-  #armedFor = Number.POSITIVE_INFINITY;
-
-  constructor(clock: MonotonicClock) {
-    this.#clock = clock;
-  }
-
+export class TimerWheel extends TimerBuckets {
   now(): number {
-    return this.#clock.monotonic();
-  }
-
-  /** Timers that wait. Counts them one by one: for tests and metrics. */
-  get size(): number {
-    let count = 0;
-    for (const bucket of this.#buckets.values()) {
-      for (let timer = bucket.next; timer !== bucket; timer = timer.next) count += 1;
-    }
-    return count;
+    return this.clock.monotonic();
   }
 
   /** Lets `timer` expire in `ms` milliseconds; `timer.unlink()` cancels that. */
   add(timer: WheelTimer, ms: number): void {
-    const due = roundUp(this.#clock.monotonic() + ms, resolutionOf(ms));
-    let bucket = this.#buckets.get(due);
+    const due = roundUp(this.clock.monotonic() + ms, resolutionOf(ms));
+    let bucket = this.buckets.get(due);
     if (bucket === undefined) {
       bucket = new WheelTimer();
-      this.#buckets.set(due, bucket);
+      this.buckets.set(due, bucket);
     }
     timer.insertBefore(bucket);
-    if (due < this.#armedFor) this.#arm(due);
+    if (due < this.armedFor) this.arm(due);
   }
 
   schedule(ms: number, onExpire: () => void): WheelTimer {
     const timer = new CallbackTimer(onExpire);
     this.add(timer, ms);
     return timer;
-  }
-
-  /**
-   * Expires what is due, in order; one that throws keeps no other waiting, and surfaces at the end.
-   * The wheel calls this itself; tests that move their own clock do, too.
-   */
-  run(): void {
-    const now = this.#clock.monotonic();
-    const errors: unknown[] = [];
-    const due = [...this.#buckets].filter(([moment]) => moment <= now);
-    for (const [moment, bucket] of due.sort(([a], [b]) => a - b)) {
-      expireAll(bucket, errors);
-      this.#buckets.delete(moment);
-    }
-    this.#rearm();
-    if (errors.length > 0) throw errors[0];
-  }
-
-  #rearm(): void {
-    let earliest = Number.POSITIVE_INFINITY;
-    for (const [moment, bucket] of this.#buckets) {
-      if (!bucket.waits) this.#buckets.delete(moment);
-      else if (moment < earliest) earliest = moment;
-    }
-    this.#arm(earliest);
-  }
-
-  #arm(moment: number): void {
-    clearTimeout(this.#nodeTimer);
-    this.#armedFor = moment;
-    if (moment === Number.POSITIVE_INFINITY) return;
-    const wait = Math.max(1, Math.ceil(moment - this.#clock.monotonic()));
-    this.#nodeTimer = this.#inNeutralContext(
-      setTimeout,
-      () => this.run(),
-      Math.min(wait, MAX_NODE_TIMER_MS),
-    );
-    this.#nodeTimer.unref();
   }
 }
 
@@ -153,18 +88,6 @@ class CallbackTimer extends WheelTimer {
 
   override expire(): void {
     this.#onExpire();
-  }
-}
-
-function expireAll(bucket: WheelTimer, errors: unknown[]): void {
-  while (bucket.waits) {
-    const timer = bucket.next;
-    timer.unlink();
-    try {
-      timer.expire();
-    } catch (error) {
-      errors.push(error);
-    }
   }
 }
 

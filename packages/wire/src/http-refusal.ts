@@ -2,10 +2,8 @@
 // JSON-RPC error whose data is the canonical payload; coordination says `data.details` beside it, and
 // has one code for all that is not allowed.
 
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { createTrace, ERRORS, FabricError, type Trace } from '@starloom/core';
-import { failure } from './reasons.ts';
 
 export type RefusalDialect = 'payload' | 'details';
 
@@ -72,40 +70,4 @@ export function writeRefusal(response: ServerResponse, { status, body, headers }
 function rpcCodeOf({ code, row }: FabricError, dialect: RefusalDialect): number {
   const isForbidden = dialect === 'details' && code === 'POLICY_DENIED';
   return isForbidden ? ERRORS.AUTH_DENIED.rpc : row.rpc;
-}
-
-/** Refuses with POLICY_DENIED what a foreign page could have sent to a server that listens on `host`. */
-export type BrowserGuard = (headers: IncomingHttpHeaders) => void;
-
-const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '::1'];
-const ALL = ['0.0.0.0', '::'];
-
-/**
- * Against DNS rebinding and other pages of a browser, for every route and every upgrade: the Host must be
- * one we serve under, and a request with an Origin must come from such a host too. `publicNames` are other
- * names that clients reach the server under, behind a proxy for one.
- */
-export function createBrowserGuard(
-  host: string,
-  publicNames: readonly string[] = [],
-): BrowserGuard {
-  const own = [host, `[${host}]`, ...publicNames].map((name) => name.toLowerCase());
-  const names = new Set([...LOOPBACK, ...own]);
-  const isOnAll = ALL.includes(host);
-  return (headers) => {
-    const asked = hostOf(headers.host ?? '');
-    if (!names.has(asked) && !(isOnAll && isAddress(asked))) throw failure('host');
-    if (headers.origin === undefined) return;
-    const origin = URL.parse(headers.origin)?.hostname.toLowerCase() ?? '';
-    if (!names.has(origin) && !(isOnAll && origin === asked)) throw failure('origin');
-  };
-}
-
-/** On all interfaces we cannot know our names, but a rebound name is never an IP address. */
-function isAddress(host: string): boolean {
-  return isIP(host.replace(/^\[|\]$/g, '')) !== 0;
-}
-
-function hostOf(header: string): string {
-  return header.toLowerCase().replace(/:\d*$/, '');
 }

@@ -3,6 +3,7 @@ export {
   type AddressGuardOptions,
   createAddressGuard,
 } from './address-guard.ts';
+export { type BrowserGuard, createBrowserGuard } from './browser-guard.ts';
 export {
   cleanText,
   createExcerpt,
@@ -13,9 +14,8 @@ export {
 export {
   type DeadlineSignal,
   deadlineSignal,
-  TimerWheel,
   timerWheelOf,
-  WheelTimer,
+  type WheelTimer,
 } from './deadline.ts';
 export { type DiskRoom, diskFull, diskRoom, logPages } from './disk-room.ts';
 export {
@@ -37,8 +37,6 @@ export {
 } from './guarded-http.ts';
 export { BoundedBody, HttpAnswer, type HttpHead } from './http-answer.ts';
 export {
-  type BrowserGuard,
-  createBrowserGuard,
   type Refusal,
   type RefusalDialect,
   toLimitHeaders,

@@ -4,15 +4,10 @@
 
 import type { Writable } from 'node:stream';
 import type { FabricError } from '@starloom/core';
-import {
-  deadlineSignal,
-  type MonotonicClock,
-  type TimerWheel,
-  timerWheelOf,
-  type WheelTimer,
-} from './deadline.ts';
+import { deadlineSignal, type TimerWheel, timerWheelOf, type WheelTimer } from './deadline.ts';
 import { atTurnEnd } from './fair-turns.ts';
 import { failure } from './reasons.ts';
+import type { MonotonicClock } from './timer-buckets.ts';
 import { isOpen, whenDrained } from './when-drained.ts';
 
 /** What the response says before the first event. */

@@ -1,17 +1,10 @@
 // Agents that speak MCP, of either era, over HTTP or as child processes.
 
-import { setTimeout as delay } from 'node:timers/promises';
-import type {
-  ClientCapabilities,
-  JSONRPCNotification,
-  JSONRPCRequest,
-  ServerCapabilities,
-} from '@modelcontextprotocol/client';
+import type { ClientCapabilities, ServerCapabilities } from '@modelcontextprotocol/client';
 import {
   type Adapter,
   type AdapterFactory,
   type AgentDescription,
-  bounded,
   type CallContext,
   type Envelope,
   type EventBody,
@@ -23,36 +16,28 @@ import {
   isObject,
   type Log,
   type Manifest,
-  toHealthReason,
   toMeta,
 } from '@starloom/core';
 import {
   type Answer,
-  type ConnectionAttempt,
-  isQuestion,
   type ListKind,
   type McpCall,
   McpClient,
+  openCall,
   type RequestOptions,
-  type RpcAnswer,
-  rpcErrorOf,
-  type Said,
   type ServerFacts,
 } from '@starloom/mcp-client';
-import { cleanText, deadlineSignal, streamTurns } from '@starloom/wire';
-import { failure } from '../reasons.ts';
+import { streamTurns } from '@starloom/wire';
 import { parseOptions } from '../upstream/endpoint.ts';
+import { describeAgent, healthOf } from './agent-facts.ts';
+import { take } from './notifications.ts';
 import { mcpOptionsSchema } from './options.ts';
+import { nextRound, type Round, toInputResponses } from './questions.ts';
 import type { McpRelay } from './relay.ts';
 import {
   needsTask,
-  questionsIn,
   toCapability,
-  toEventBody,
   toFinal,
-  toInputResponses,
-  toQuestion,
-  toRpcAnswer,
   toToolArguments,
   toToolCall,
   wantsInput,
@@ -71,11 +56,6 @@ const DECLARED: ClientCapabilities = {
   extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
 };
 
-const MAX_VERSION = 128;
-const MAX_DESCRIPTION = 8_192;
-const MAX_INSTRUCTIONS = 65_536;
-
-const HEALTH_TIMEOUT_MS = 10_000;
 /** Of a process that keeps dying; requests over HTTP cost too little to be held back. */
 const MAX_BACKOFF_MS = 30_000;
 
@@ -106,7 +86,10 @@ class McpAdapter implements Adapter, McpRelay {
     let taskId: string | undefined;
     try {
       const { signal } = context;
-      const opened = this.#client.openCall({ signal, principal: envelope.auth.principal_id });
+      const opened = openCall(this.#client.lanes, {
+        signal,
+        principal: envelope.auth.principal_id,
+      });
       call = opened instanceof Promise ? await opened : opened;
       for (let round = firstRound(context); ; ) {
         const answer = await this.#begin(call, envelope, context, round);
@@ -168,77 +151,17 @@ class McpAdapter implements Adapter, McpRelay {
     return this.#client.onListChanged(kind, listener);
   }
 
-  async health({ signal: parent }: CallContext): Promise<Health> {
-    using deadline = deadlineSignal({ ms: HEALTH_TIMEOUT_MS, parent });
-    const { signal } = deadline;
-    const started = performance.now();
-    try {
-      await this.#client.ping(signal);
-    } catch (error) {
-      if (!rpcErrorOf(error)) {
-        return failedHealth(FabricError.from(error), this.#client.attempt);
-      }
-    }
-    const latency_ms = performance.now() - started;
-    return { status: 'online', checked_at: new Date().toISOString(), latency_ms };
+  health({ signal }: CallContext): Promise<Health> {
+    return healthOf(this.#client, signal);
   }
 
-  async describe({ signal }: CallContext): Promise<AgentDescription> {
-    try {
-      const { server, instructions } = await this.#client.facts(signal);
-      const tools = await this.#client.listTools(signal);
-      const said = {
-        version: cleanText(server?.version, MAX_VERSION),
-        description: cleanText(server?.description, MAX_DESCRIPTION),
-        instructions: cleanText(instructions, MAX_INSTRUCTIONS),
-      };
-      const capabilities = [...tools.values()].map(toCapability);
-      const given = Object.entries(said).filter(([, text]) => text);
-      return { ...Object.fromEntries(given), capabilities };
-    } catch (error) {
-      throw FabricError.from(error).with({ agent_id: this.#manifest.agent_id });
-    }
+  describe({ signal }: CallContext): Promise<AgentDescription> {
+    return describeAgent(this.#client, this.#manifest, signal);
   }
 
   async close(): Promise<void> {
     await this.#client.close();
   }
-}
-
-/** What the agent says before its result: an event of the call, a question or a notification. */
-async function take(
-  said: Said,
-  call: McpCall,
-  context: CallContext,
-): Promise<EventBody | undefined> {
-  if (isQuestion(said)) {
-    await call.answer(said, (signal) => askCaller(said, context, signal));
-    return undefined;
-  }
-  const body = toEventBody(said);
-  if (body) return body;
-  if (context.notify) await context.notify(said);
-  else logNotification(context.log, said);
-  return undefined;
-}
-
-/** A question that an older agent asks by a request of its own. */
-async function askCaller(
-  { id, method, params }: JSONRPCRequest,
-  { ask }: CallContext,
-  signal: AbortSignal | undefined,
-): Promise<RpcAnswer | undefined> {
-  const questions = [toQuestion(String(id), method, params)];
-  const [response] = (await ask?.(questions, signal && { signal })) ?? [];
-  return response && toRpcAnswer(method, response);
-}
-
-/** What a request carries beside the call itself when it goes on with one. */
-interface Round {
-  readonly requestState?: unknown;
-  readonly inputResponses?: Fields;
-  /** Of the task that an older agent made of the call: its result is waited for. */
-  readonly taskId?: string;
 }
 
 /** Whether an older agent lets calls become tasks. */
@@ -262,59 +185,4 @@ function firstRound({ handle, responses }: CallContext): Round {
     ...(handle?.request_state !== undefined && { requestState: handle.request_state }),
     ...(responses && { inputResponses: toInputResponses(responses) }),
   };
-}
-
-/** Asks the caller what the agent wants to know; without any question the agent wants more time. */
-async function nextRound(result: Fields, { ask, signal }: CallContext): Promise<Round> {
-  const { requestState } = result;
-  const state = requestState === undefined ? {} : { requestState };
-  const questions = questionsIn(result);
-  if (questions.length === 0) {
-    await waitForNextRound(signal);
-    return state;
-  }
-  if (!ask) throw failure('input_required', { inputs: questions });
-  const handle = requestState === undefined ? {} : { request_state: requestState };
-  const responses = await ask(questions, { handle });
-  return { ...state, inputResponses: toInputResponses(responses) };
-}
-
-function logNotification(log: Log, { method, params }: JSONRPCNotification): void {
-  const said = bounded(JSON.stringify(params?.data ?? null));
-  log.debug({ method, level: params?.level, said }, 'agent log');
-}
-
-function failedHealth(error: FabricError, attempt: ConnectionAttempt | undefined): Health {
-  const checked_at = new Date().toISOString();
-  if (attempt && error.code === 'TIMEOUT') {
-    return { status: 'starting', checked_at, ...whyStarting(attempt) };
-  }
-  const isThere = error.code === 'AUTH_DENIED' || error.code === 'RATE_LIMITED';
-  return { status: isThere ? 'degraded' : 'offline', checked_at, ...toHealthReason(error) };
-}
-
-/** `upstream` is what a child process wrote so far; agents over HTTP have none. */
-function whyStarting({ since, upstream }: ConnectionAttempt): Partial<Health> {
-  const at = new Date(since).toISOString();
-  if (!upstream) {
-    const fix = 'check that the address is that of an MCP server';
-    return { message: `Connecting since ${at}, without an answer so far`, fix };
-  }
-  const hasWritten = Object.keys(upstream).length > 0;
-  return {
-    message: `Started at ${at}, it has ${hasWritten ? 'not answered in MCP' : 'written nothing'} so far`,
-    ...(hasWritten && { upstream }),
-    fix: 'wait if it is being installed, else check that its command runs an MCP server on stdio',
-  };
-}
-
-/** Between two requests of an agent that wants to be asked again, without any question. */
-const PACING_MS = 1_000;
-
-async function waitForNextRound(signal: AbortSignal): Promise<void> {
-  try {
-    await delay(PACING_MS, undefined, { signal });
-  } catch {
-    throw FabricError.from(signal.reason);
-  }
 }

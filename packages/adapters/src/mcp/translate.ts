@@ -1,10 +1,6 @@
 // Between our words and those of MCP: what a call is as a tool call, and what comes back of it.
 
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type JSONRPCNotification,
-  LOG_LEVEL_META_KEY,
-} from '@modelcontextprotocol/client';
+import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY } from '@modelcontextprotocol/client';
 import {
   argumentsFromTask,
   bounded,
@@ -14,21 +10,16 @@ import {
   type Envelope,
   ERROR_META_KEY,
   type EventBody,
-  eventBodySchema,
   type FabricError,
   type Fields,
   type FinalData,
   fromErrorPayload,
-  type InputRequest,
-  type InputResponse,
   isObject,
   toMandateMeta,
   toMeta,
 } from '@starloom/core';
-import { REJECTION, type RpcAnswer, type Tool, toProgress } from '@starloom/mcp-client';
+import type { Tool } from '@starloom/mcp-client';
 import { failure } from '../reasons.ts';
-
-const EVENT_KEY = 'io.starloom/event';
 
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
@@ -62,29 +53,6 @@ function withoutTasks(declared: unknown): unknown {
 
 /** Of a caller that speaks another protocol: it answers questions for people. */
 const CAN_BE_ASKED = { [CLIENT_CAPABILITIES_META_KEY]: { elicitation: { form: {}, url: {} } } };
-
-/** An event of ours that rides in a progress notification, else the progress itself. */
-export function toEventBody(notification: JSONRPCNotification): EventBody | undefined {
-  const { method, params = {} } = notification;
-  if (method !== 'notifications/progress') return undefined;
-  const { percent, message, counted } = toProgress(notification);
-  const upstream = counted && { upstream: counted };
-  const carried: unknown = isObject(params._meta) ? params._meta[EVENT_KEY] : undefined;
-  if (isObject(carried)) {
-    const parsed = eventBodySchema.safeParse({ type: carried.type, data: carried.data });
-    const { data: body } = parsed;
-    if (body?.type === 'progress') return { ...body, data: { ...body.data, ...upstream } };
-    if (body) return body;
-  }
-  return {
-    type: 'progress',
-    data: {
-      ...(percent === undefined ? {} : { percent }),
-      ...(message === undefined ? {} : { message }),
-      ...upstream,
-    },
-  };
-}
 
 /**
  * The result of a tool as the last event. `sent` is the final event the agent sent before, if it is
@@ -190,60 +158,4 @@ function idempotenceOf({ annotations }: Tool): boolean | undefined {
   if (annotations.readOnlyHint === true) return true;
   const hint = annotations.idempotentHint;
   return typeof hint === 'boolean' ? hint : undefined;
-}
-
-interface Asked {
-  readonly method: string;
-  readonly params: Fields;
-}
-
-/** What a result that wants input asks, by the names that the agent gave. */
-export function questionsIn(result: Fields): InputRequest[] {
-  const requests = isObject(result.inputRequests) ? result.inputRequests : {};
-  return Object.entries(requests).flatMap(([id, asked]) => {
-    if (!isObject(asked) || typeof asked.method !== 'string') return [];
-    return toQuestion(id, asked.method, isObject(asked.params) ? asked.params : {});
-  });
-}
-
-/**
- * Questions of MCP agents as ours, and answers back: what older agents ask by requests of their
- * own, and what agents of the current revision ask by a result that wants input.
- */
-export function toQuestion(id: string, method: string, params: Fields = {}): InputRequest {
-  const { _meta, ...asked } = params;
-  const native: Asked = { method, params: asked };
-  switch (method) {
-    case 'sampling/createMessage':
-      return { id, kind: 'model', message: 'The agent asks for an answer of a model', native };
-    case 'roots/list':
-      return { id, kind: 'roots', message: 'The agent asks which folders it may use', native };
-    default:
-      return { id, ...toElicited(params), native };
-  }
-}
-
-function toElicited(params: Fields): Omit<InputRequest, 'id' | 'native'> {
-  const { mode, url, requestedSchema } = params;
-  const message = typeof params.message === 'string' ? bounded(params.message) : '';
-  if (mode === 'url') return { kind: 'url', message, ...(typeof url === 'string' ? { url } : {}) };
-  return { kind: 'form', message, schema: isObject(requestedSchema) ? requestedSchema : {} };
-}
-
-/** The answers of one round, as a request of the current revision carries them. */
-export function toInputResponses(responses: readonly InputResponse[]): Fields {
-  return Object.fromEntries(responses.map((response) => [response.id, toNative(response)]));
-}
-
-/** An answer to a request of an older agent. */
-export function toRpcAnswer(method: string, response: InputResponse): RpcAnswer {
-  if (method === 'elicitation/create') return { result: toNative(response) };
-  if (response.action === 'accept') return { result: toNative(response) };
-  return REJECTION;
-}
-
-/** What a caller of the same protocol answered, as it came; else in the form of an elicitation. */
-function toNative({ action, content, native }: InputResponse): Fields {
-  if (isObject(native)) return native;
-  return action === 'accept' && content !== undefined ? { action, content } : { action };
 }

@@ -17,9 +17,9 @@ import {
   findParamHeaders,
   type ParamHeader,
   toParamHeaders,
-} from '@starloom/mcp-client/http-headers';
+} from '@starloom/mcp-client/param-headers';
 import {
-  RisingProgress,
+  type RisingProgress,
   toGivenInputs,
   toInputRequired,
   toProgress,
@@ -57,8 +57,8 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
   const { progressToken } = meta;
   const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
   const capabilities = declared[CLIENT_CAPABILITIES_META_KEY];
-  const { id: requestState, last } = readState(request.requestState);
-  const rising = new RisingProgress(last);
+  const { id: requestState, last = 0 } = readState(request.requestState);
+  const rising = { last };
   return {
     principal,
     transport,

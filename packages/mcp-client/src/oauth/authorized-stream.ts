@@ -17,8 +17,10 @@ interface AuthorizedRequest {
   readonly tokens: AccessTokens;
   readonly method: string;
   readonly uri: string;
-  readonly send: (credentials: Headers, handler: Dispatcher.DispatchHandler) => void;
+  readonly send: SendWith;
 }
+
+export type SendWith = (credentials: Headers, handler: Dispatcher.DispatchHandler) => void;
 
 /** What may still be tried after a 401. */
 interface Remedies {

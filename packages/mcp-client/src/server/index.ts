@@ -3,7 +3,7 @@ export { showsForms, toGivenInputs, toInputRequests, toInputRequired } from './q
 export {
   type EventPlace,
   META_CALL,
-  RisingProgress,
+  type RisingProgress,
   toFailedResult,
   toProgress,
 } from './results.ts';

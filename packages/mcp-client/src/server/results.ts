@@ -37,7 +37,7 @@ export function toProgress(
     method: 'notifications/progress',
     params: {
       progressToken,
-      ...rising.next(counted),
+      ...nextProgress(rising, counted),
       ...(message !== undefined && { message }),
       _meta: { [META_EVENT]: event, ...(cursor !== undefined && { [META_CURSOR]: cursor }) },
     },
@@ -48,29 +48,22 @@ export function toProgress(
 const STEP = 2 ** -20;
 const SMALLEST_SHARE = 2 ** -48;
 
+/** Where the progress of one request stands; it begins at 0. */
+export interface RisingProgress {
+  last: number;
+}
+
 /**
- * What `progress` says over one request, where it must rise. What an agent counts stays as it is
+ * What `progress` says next over one request, where it must rise. What an agent counts stays as it is
  * while it rises; anything else is slightly above the last one, of no total.
  */
-export class RisingProgress {
-  #last: number;
-
-  constructor(last = 0) {
-    this.#last = last;
+export function nextProgress(rising: RisingProgress, counted?: Counted): Counted {
+  if (counted && counted.progress > rising.last) {
+    rising.last = counted.progress;
+    return counted;
   }
-
-  get last(): number {
-    return this.#last;
-  }
-
-  next(counted?: Counted): Counted {
-    if (counted && counted.progress > this.#last) {
-      this.#last = counted.progress;
-      return counted;
-    }
-    this.#last += Math.max(STEP, this.#last * SMALLEST_SHARE);
-    return { progress: this.#last };
-  }
+  rising.last += Math.max(STEP, rising.last * SMALLEST_SHARE);
+  return { progress: rising.last };
 }
 
 function messageOf({ type, data }: FabricEvent): string | undefined {

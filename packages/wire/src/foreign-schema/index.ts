@@ -1,2 +1,2 @@
-export { SchemaValidators } from './compile-schema.ts';
+export { SchemaValidators } from './schema-validators.ts';
 export { SchemaProblem } from './validation.ts';

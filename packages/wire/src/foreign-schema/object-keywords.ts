@@ -1,17 +1,14 @@
-// Keywords of objects. A key of the value is read only where the value itself has it.
+// Keywords of objects, beside the frequent ones. A key of the value is read only where the value itself has it.
 
 import { isObject } from '@starloom/core';
 import {
-  type Check,
-  type Compiler,
-  fieldsOf,
-  namesOf,
-  numberOf,
-  type SchemaFields,
-  type Validation,
-} from './validation.ts';
-
-type Members = Readonly<Record<string, unknown>>;
+  type Members,
+  otherPropertiesCheck,
+  propertiesCheck,
+  refuseKey,
+  requiredCheck,
+} from './frequent-keywords.ts';
+import { type Check, type Compiler, fieldsOf, numberOf, type SchemaFields } from './validation.ts';
 
 export function objectChecks(schema: SchemaFields, compiler: Compiler): Check[] {
   return [
@@ -44,19 +41,6 @@ export function unevaluatedPropertiesCheck(
   };
 }
 
-function requiredCheck({ required }: SchemaFields): Check | undefined {
-  // Until draft 3 a flag of the property itself.
-  if (required === undefined || typeof required === 'boolean') return undefined;
-  const names = namesOf('required', required);
-  return (value, validation) => {
-    validation.spend(names.length / 8);
-    for (const name of names) {
-      if (!Object.hasOwn(value as Members, name)) return refuseMissing(name, validation);
-    }
-    return true;
-  };
-}
-
 function countCheck({ minProperties, maxProperties }: SchemaFields): Check | undefined {
   if (minProperties === undefined && maxProperties === undefined) return undefined;
   const least = minProperties === undefined ? 0 : numberOf('minProperties', minProperties, 0);
@@ -66,63 +50,6 @@ function countCheck({ minProperties, maxProperties }: SchemaFields): Check | und
     validation.spend(length / 8);
     if (length < least) return validation.fail(`must NOT have fewer than ${least} properties`);
     return length <= most || validation.fail(`must NOT have more than ${most} properties`);
-  };
-}
-
-function propertiesCheck({ properties }: SchemaFields, compiler: Compiler) {
-  if (properties === undefined) return undefined;
-  const checks = Object.entries(fieldsOf('properties', properties))
-    .toSorted(([, one], [, other]) => rankOf(one) - rankOf(other))
-    .map(([key, schema]) => [key, compiler.schema(key, schema)] as const);
-  const check: Check = (value, validation, seen) => {
-    validation.spend(checks.length / 8);
-    const members = value as Members;
-    for (const [key, each] of checks) {
-      if (!Object.hasOwn(members, key)) continue;
-      if (!validation.inside(key, members[key], each)) return false;
-      seen?.add(key);
-    }
-    return true;
-  };
-  return check;
-}
-
-/** Properties that distinguish the branches of a union come first, so that only one branch is checked in full. */
-function rankOf(schema: unknown): number {
-  return isObject(schema) && 'const' in schema ? 0 : 1;
-}
-
-/** `patternProperties`, and `additionalProperties` for keys that nothing else names. */
-function otherPropertiesCheck(schema: SchemaFields, compiler: Compiler): Check | undefined {
-  const { patternProperties, additionalProperties: additional } = schema;
-  if (patternProperties === undefined && additional === undefined) return undefined;
-  const patterns = Object.entries(fieldsOf('patternProperties', patternProperties ?? {})).map(
-    ([source, each]) => ({
-      test: compiler.pattern(source),
-      check: compiler.schema('patternProperties', each),
-    }),
-  );
-  const named = new Set(Object.keys(fieldsOf('properties', schema.properties ?? {})));
-  const rest =
-    additional === undefined ? undefined : compiler.schema('additionalProperties', additional);
-  return (value, validation, seen) => {
-    const members = value as Members;
-    for (const key of Object.keys(members)) {
-      validation.spend(1 + patterns.length);
-      let isNamed = named.has(key);
-      for (const { test, check } of patterns) {
-        const verdict = test(key, validation);
-        if (verdict === true && !validation.inside(key, members[key], check)) return false;
-        // A key that may be named by a pattern is not judged as one that is not.
-        if (verdict !== false) isNamed = true;
-        if (verdict !== false) seen?.add(key);
-      }
-      if (isNamed || !rest) continue;
-      if (additional === false) return refuseKey(key, validation);
-      if (!validation.inside(key, members[key], rest)) return false;
-      seen?.add(key);
-    }
-    return true;
   };
 }
 
@@ -152,12 +79,4 @@ function dependentChecks(schema: SchemaFields, compiler: Compiler): Check[] {
       return !check || !Object.hasOwn(value as Members, key) || check(value, validation, seen);
     };
   });
-}
-
-function refuseKey(key: string, validation: Validation): false {
-  return validation.fail(`has no property "${key.slice(0, 100)}"`);
-}
-
-function refuseMissing(name: string, validation: Validation): false {
-  return validation.fail(`must have required property '${name.slice(0, 100)}'`);
 }

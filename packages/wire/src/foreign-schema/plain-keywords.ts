@@ -1,6 +1,7 @@
 // Keywords of numbers and strings, with the formats of strings.
 
 import { isIPv4, isIPv6 } from 'node:net';
+import { lengthCheck } from './frequent-keywords.ts';
 import { type Check, type Compiler, numberOf, type SchemaFields } from './validation.ts';
 
 const BOUNDS = {
@@ -39,31 +40,6 @@ export function stringChecks(schema: SchemaFields, compiler: Compiler): Check[] 
   );
 }
 
-function lengthCheck({ minLength, maxLength }: SchemaFields): Check | undefined {
-  if (minLength === undefined && maxLength === undefined) return undefined;
-  const least = minLength === undefined ? 0 : numberOf('minLength', minLength, 0);
-  const most = maxLength === undefined ? Infinity : numberOf('maxLength', maxLength, 0);
-  return (value, validation) => {
-    const text = value as string;
-    // A code point takes one or two code units, so counting is rarely needed.
-    const isSure = text.length <= most && (least === 0 || text.length >= 2 * least);
-    const length = isSure ? text.length : codePointsIn(text);
-    if (!isSure) validation.spend(text.length / 16);
-    if (length < least) return validation.fail(`must NOT have fewer than ${least} characters`);
-    if (length > most) return validation.fail(`must NOT have more than ${most} characters`);
-    return true;
-  };
-}
-
-function codePointsIn(text: string): number {
-  let pairs = 0;
-  for (let at = 1; at < text.length; at += 1) {
-    const isLow = (text.charCodeAt(at) & 0xfc00) === 0xdc00;
-    if (isLow && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) pairs += 1;
-  }
-  return text.length - pairs;
-}
-
 function patternCheck({ pattern }: SchemaFields, compiler: Compiler): Check | undefined {
   if (pattern === undefined) return undefined;
   const test = compiler.pattern(pattern);
@@ -84,7 +60,7 @@ function formatCheck({ format }: SchemaFields): Check | undefined {
 }
 
 /** The formats of JSON Schema and OpenAPI that are checked, each in linear time; others pass. */
-export const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
+const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   date: isDate,
   time: isTime,
   'date-time': isDateTime,

@@ -103,7 +103,22 @@ export type PatternTest = (text: string, validation: Validation) => boolean | un
 
 export type SchemaFields = Readonly<Record<string, unknown>>;
 
-export function jsonTypeOf(value: unknown): string {
+/** The checks of a schema by the type of the value, as `jsonTypeOf` names it. */
+export type ByType = Partial<Record<string, readonly Check[]>>;
+
+const NONE: readonly Check[] = [];
+
+export function checkByType(byType: ByType): Check {
+  return (value, validation, seen) => {
+    validation.spend(1);
+    for (const check of byType[jsonTypeOf(value)] ?? NONE) {
+      if (!check(value, validation, seen)) return false;
+    }
+    return true;
+  };
+}
+
+function jsonTypeOf(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'array' : typeof value;
 }

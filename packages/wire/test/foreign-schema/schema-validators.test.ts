@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SchemaValidators } from '../../src/foreign-schema/compile-schema.ts';
+import { SchemaValidators } from '../../src/foreign-schema/schema-validators.ts';
 import { SchemaProblem, sizeOf } from '../../src/foreign-schema/validation.ts';
 
 type Schema = Record<string, unknown>;

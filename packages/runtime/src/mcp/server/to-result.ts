@@ -3,7 +3,7 @@
 
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 import { type EventBody, EventStamper, systemClock, type Trace } from '@starloom/core';
-import { META_CALL, RisingProgress, toProgress } from '@starloom/mcp-client/server';
+import { META_CALL, toProgress } from '@starloom/mcp-client/server';
 import type { ContentSegment } from '@starloom/sdk';
 import type { AgentEvent } from '../../core/event-bus.ts';
 import { toBlocks } from '../../core/media.ts';
@@ -27,7 +27,7 @@ export function progressOf(
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
   const stamper = new EventStamper(trace, systemClock.now);
-  const rising = new RisingProgress();
+  const rising = { last: 0 };
   return (event) => {
     const body = toBody(event);
     if (!body) return;

@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import { failure } from './reasons.ts';
+
+/** Refuses with POLICY_DENIED what a foreign page could have sent to a server that listens on `host`. */
+export type BrowserGuard = (headers: IncomingHttpHeaders) => void;
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '::1'];
+const ALL = ['0.0.0.0', '::'];
+
+/**
+ * Against DNS rebinding and other pages of a browser, for every route and every upgrade: the Host must be
+ * one we serve under, and a request with an Origin must come from such a host too. `publicNames` are other
+ * names that clients reach the server under, behind a proxy for one.
+ */
+export function createBrowserGuard(
+  host: string,
+  publicNames: readonly string[] = [],
+): BrowserGuard {
+  const own = [host, `[${host}]`, ...publicNames].map((name) => name.toLowerCase());
+  const names = new Set([...LOOPBACK, ...own]);
+  const isOnAll = ALL.includes(host);
+  return (headers) => {
+    const asked = hostOf(headers.host ?? '');
+    if (!names.has(asked) && !(isOnAll && isAddress(asked))) throw failure('host');
+    if (headers.origin === undefined) return;
+    const origin = URL.parse(headers.origin)?.hostname.toLowerCase() ?? '';
+    if (!names.has(origin) && !(isOnAll && origin === asked)) throw failure('origin');
+  };
+}
+
+/** On all interfaces we cannot know our names, but a rebound name is never an IP address. */
+function isAddress(host: string): boolean {
+  return isIP(host.replace(/^\[|\]$/g, '')) !== 0;
+}
+
+function hostOf(header: string): string {
+  return header.toLowerCase().replace(/:\d*$/, '');
+}
