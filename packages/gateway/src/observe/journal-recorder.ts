@@ -16,7 +16,8 @@ import { onBehalfOf, type Principal } from '@starloom/identity';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import type { PreparedCall } from '../pipeline/prepare.ts';
 import { reasonOf } from '../pipeline/route.ts';
-import { clip, redactFields, redactText } from './redact.ts';
+import { clip } from './log-lines.ts';
+import { redactFields, redactText } from './redact.ts';
 
 export interface JournalOptions {
   readonly journal: Journal;
