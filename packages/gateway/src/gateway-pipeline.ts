@@ -27,7 +27,8 @@ import { JobCalls } from './jobs/job-calls.ts';
 import { createBoundedJobs, jobRulesOf } from './jobs/job-setup.ts';
 import { openNodeAdapter } from './nodes/node-adapter.ts';
 import { NodeLinks } from './nodes/node-links.ts';
-import { Breakers, CallSlots } from './pipeline/agent-gate.ts';
+import { CallSlots } from './pipeline/agent-gate.ts';
+import { Breakers } from './pipeline/breakers.ts';
 import type { CallDeps } from './pipeline/call.ts';
 import type { Caller } from './pipeline/call-request.ts';
 import { Conversations } from './pipeline/conversations.ts';
@@ -35,7 +36,7 @@ import { EventTaps } from './pipeline/event-taps.ts';
 import { Instances } from './pipeline/instances.ts';
 import { CallLimits, ownOf } from './pipeline/limits.ts';
 import { Mandates } from './pipeline/mandates.ts';
-import { ParkedCalls } from './pipeline/running-call.ts';
+import { ParkedCalls } from './pipeline/parked-calls.ts';
 import { SharedCounts } from './pipeline/shared-counts.ts';
 import { failure } from './reasons.ts';
 

@@ -3,6 +3,7 @@
 // series along.
 
 import type { ErrorCode, JobCounts } from '@starloom/core';
+import type { BreakerState } from '../pipeline/agent-gate.ts';
 import { CallMetrics, type CountersByCode, OK, UNKNOWN } from './call-metrics.ts';
 import { MetricRegistry } from './metric-registry.ts';
 import type { Histogram } from './metric-series.ts';
@@ -11,7 +12,6 @@ import { MCP_METHODS } from './spans.ts';
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-export type BreakerState = 'closed' | 'open' | 'half-open';
 const BREAKER_VALUES = { closed: 0, 'half-open': 1, open: 2 } as const;
 
 interface RequestMeasures {

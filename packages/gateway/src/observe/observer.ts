@@ -16,6 +16,7 @@ import {
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { openTelemetry, settlesWithin, type Telemetry, type TelemetryTimes } from '@starloom/wire';
+import type { BreakerState } from '../pipeline/agent-gate.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import type { Dispatched } from '../pipeline/dispatch.ts';
 import type { PreparedCall } from '../pipeline/prepare.ts';
@@ -25,7 +26,7 @@ import { CertificateExpiry } from './certificate-expiry.ts';
 import { type JournalOptions, JournalRecorder } from './journal-recorder.ts';
 import { RootLog } from './log.ts';
 import type { LogDestination, LogLevel } from './log-lines.ts';
-import { type BreakerState, Metrics } from './metrics.ts';
+import { Metrics } from './metrics.ts';
 import { RefusalLines } from './request-record.ts';
 
 export type { ActiveRequest } from './active-request.ts';

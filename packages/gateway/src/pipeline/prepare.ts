@@ -4,8 +4,8 @@
 import type { Clock, GuardedCall, RecursionGuard } from '@starloom/core';
 import type { DelegateRequest, Principal } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
-import type { Breakers } from './agent-gate.ts';
 import { toPolicyCall } from './audit-call.ts';
+import type { Breakers } from './breakers.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { Instances } from './instances.ts';
 import type { CallLimits } from './limits.ts';
