@@ -43,7 +43,7 @@ import type { Candidate } from './route.ts';
 import type { Asking, RunningCall } from './running-call.ts';
 
 /** Throws MANIFEST_CHANGED when what the agent lists of a capability was not approved. */
-type Confirm = (manifest: Manifest, capability: Capability, offered: Capability) => void;
+export type Confirm = (manifest: Manifest, capability: Capability, offered: Capability) => void;
 
 export interface AttemptDeps {
   readonly adapters: AdapterPool;
