@@ -71,6 +71,8 @@ export class Discovery {
   /** Agents that answered in this run, with what they lack. */
   readonly #answered = new WeakMap<Manifest, readonly MissingCapability[]>();
   readonly #restored = new WeakSet<Manifest>();
+  /** Agents that answered in this run, or in an earlier one. */
+  readonly known = new WeakSet<Manifest>();
   /** What each agent said of itself, beside its capabilities. */
   readonly #said = new WeakMap<Manifest, Omit<AgentDescription, 'capabilities'>>();
   /** What each agent said last, to be reviewed again when an approval changes. */
@@ -117,7 +119,7 @@ export class Discovery {
 
   /** Whether what the agent serves is known: declared, discovered now, or in an earlier run. */
   isKnown(manifest: Manifest): boolean {
-    if (this.#answered.has(manifest) || this.#restored.has(manifest)) return true;
+    if (this.known.has(manifest)) return true;
     return manifest.capabilities !== undefined && !this.#options.pinning?.isForeign(manifest);
   }
 
@@ -276,6 +278,7 @@ export class Discovery {
     const reviewed = pinning ? pinning.peek(manifest, offers) : withoutReview(offers);
     if (!reviewed) return;
     this.#restored.add(manifest);
+    this.known.add(manifest);
     this.#serve(manifest, reviewed);
   }
 
@@ -368,6 +371,7 @@ export class Discovery {
       const reviewed = await this.#review(manifest, offers);
       const before = this.#answered.get(manifest);
       this.#answered.set(manifest, missing);
+      this.known.add(manifest);
       const { capabilities: _, ...said } = description;
       this.#said.set(manifest, said);
       this.#failures.delete(manifest);

@@ -12,7 +12,7 @@ import {
   RecursionGuard,
   systemClock,
 } from '@starloom/core';
-import { type Authenticator, Authoriser, denied, TraceBudgets } from '@starloom/identity';
+import { Authoriser, TraceBudgets } from '@starloom/identity';
 import { Policy } from '@starloom/identity/policy';
 import { LIST_KINDS, type ListKind } from '@starloom/mcp-client/server';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
@@ -27,7 +27,9 @@ import { JobCalls } from './jobs/job-calls.ts';
 import { createBoundedJobs, jobRulesOf } from './jobs/job-setup.ts';
 import { openNodeAdapter } from './nodes/node-adapter.ts';
 import { NodeLinks } from './nodes/node-links.ts';
-import { Breakers, CallSlots } from './pipeline/agent-gate.ts';
+import { confirmOnce } from './pinning/confirm-once.ts';
+import { CallSlots } from './pipeline/agent-gate.ts';
+import { Breakers } from './pipeline/breakers.ts';
 import type { CallDeps } from './pipeline/call.ts';
 import type { Caller } from './pipeline/call-request.ts';
 import { Conversations } from './pipeline/conversations.ts';
@@ -35,7 +37,8 @@ import { EventTaps } from './pipeline/event-taps.ts';
 import { Instances } from './pipeline/instances.ts';
 import { CallLimits, ownOf } from './pipeline/limits.ts';
 import { Mandates } from './pipeline/mandates.ts';
-import { ParkedCalls } from './pipeline/running-call.ts';
+import { ParkedCalls } from './pipeline/parked-calls.ts';
+import { credentialCheck } from './pipeline/prepare.ts';
 import { SharedCounts } from './pipeline/shared-counts.ts';
 import { failure } from './reasons.ts';
 
@@ -67,7 +70,7 @@ export function createPipeline(
   const { config, registry, observer, coordination, identity, clock = systemClock } = options;
   const { firstProbesMs } = options;
   const { log } = observer;
-  const realm = identity?.realm;
+  const { realm, audit } = identity ?? {};
   const authoriser = createAuthoriser(options, log);
   const adapters = new AdapterPool({ open: (manifest) => openAdapter(manifest), log });
   const nodes = new NodeLinks();
@@ -110,12 +113,12 @@ export function createPipeline(
     taps: new EventTaps(),
     schemas: new ArgumentSchemas(validators),
     webhooks: new InboundWebhooks({ publicUrl: config.a2a.public_url, clock }),
-    audit: (entry) => identity?.audit?.record(entry),
-    assertCurrent: (caller) => assertCurrent(options.authenticator, caller),
+    audit: audit ? audit.record.bind(audit) : () => {},
+    assertCurrent: credentialCheck(options.authenticator),
     onCredentials: (listener) => options.authenticator.onChange?.(listener),
     assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
     unprefixed: config.mcp.unprefixed,
-    confirm: pinning && discovery.confirm,
+    confirm: pinning && confirmOnce(pinning, discovery.confirm),
     clock,
     log,
     observer,
@@ -207,7 +210,7 @@ function createAuthoriser({ config, sharedRules }: GatewayOptions, log: Log): Au
   const onFailure = (rule: string, error: unknown) =>
     log.warn({ rule, error: FabricError.from(error) }, 'a policy rule failed, which denies');
   const own = new Policy(config.policy, { onFailure });
-  return new Authoriser(own, () => sharedRules?.policy);
+  return new Authoriser(own, sharedRules && (() => sharedRules.policy));
 }
 
 /** A call may belong to a session only when its caller has an agent there. */
@@ -219,16 +222,4 @@ async function assertMember(
   const contexts = coordination?.services.principalContexts;
   if ((await contexts?.read(principal, sessionId)) !== undefined) return;
   throw failure('unknown_session/member', { session_id: sessionId });
-}
-
-/** Of calls on connections and in jobs, which were let in some time ago. */
-function assertCurrent(
-  authenticator: Authenticator,
-  { principal, isStored }: Pick<Caller, 'principal' | 'isStored'>,
-): void {
-  const isRefused = isStored
-    ? authenticator.isRevoked?.(principal)
-    : !authenticator.isCurrent(principal);
-  if (!isRefused) return;
-  throw denied('revoked', 'The credential was revoked or has expired', 'send another credential');
 }

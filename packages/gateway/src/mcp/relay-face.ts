@@ -9,7 +9,7 @@ import { onBehalfOf, type Principal } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
 import { z } from 'zod';
 import type { CallDeps } from '../pipeline/call.ts';
-import { deniedBy } from '../pipeline/route.ts';
+import { deniedBy } from '../pipeline/no-route.ts';
 import { failure } from '../reasons.ts';
 import { AgentFeed } from './agent-feed.ts';
 import { cleanListing, usableSkills } from './clean-listing.ts';

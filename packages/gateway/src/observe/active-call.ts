@@ -3,19 +3,14 @@
 
 import {
   childTrace,
-  type ErrorCode,
   type EventType,
   type FabricError,
   type Log,
   type LogFields,
   type Trace,
-  toW3cSpanId,
-  toW3cTraceId,
 } from '@starloom/core';
-import type { Caller, CallRequest } from '../pipeline/call-request.ts';
-import type { Dispatched } from '../pipeline/dispatch.ts';
 import type { PreparedCall } from '../pipeline/prepare.ts';
-import { elapsedMs, type ObserverParts, spanLog } from './active-request.ts';
+import { elapsedMs, spanLog } from './active-request.ts';
 import {
   type AttemptDraft,
   addAttempt,
@@ -28,128 +23,28 @@ import {
   sizeOf,
   toPayloadText,
 } from './journal-recorder.ts';
-import type { BreakerState } from './metrics.ts';
-import { clip, redactText, toErrorFields } from './redact.ts';
-import {
-  agentAttributes,
-  agentSpanName,
-  failsInResult,
-  jobSpanName,
-  serverAttributes,
-  serverSpanName,
-} from './telemetry-names.ts';
-
-export interface CallStart {
-  readonly trace: Trace;
-  readonly transport: string;
-  /** Of MCP, such as `tools/call`. */
-  readonly method: string;
-  /** Of the tool, prompt or resource. */
-  readonly name: string;
-  readonly principal: string | null;
-  readonly stream: boolean;
-  readonly protocolVersion?: string | undefined;
-  readonly requestId?: string | number | undefined;
-  /** The caller's span, unless the trace names it already. */
-  readonly parentSpanId?: string | undefined;
-  readonly depth?: number | undefined;
-  /** The job that the call runs for. */
-  readonly job?: JobFacts | undefined;
-  /** What the journal takes the rest from. */
-  readonly asked?:
-    | { readonly request: CallRequest; readonly caller: Caller; readonly chain: readonly string[] }
-    | undefined;
-}
-
-export interface JobFacts {
-  readonly id: string;
-  /** Counts from 1. */
-  readonly attempt: number;
-  /** Whether the call begins, begins again or goes on. */
-  readonly mode: string;
-}
-
-interface Failure {
-  readonly ok: false;
-  readonly error: FabricError;
-}
-
-export type CallOutcome =
-  | {
-      readonly ok: true;
-      readonly agentId?: string | undefined;
-      readonly fallback: boolean;
-      readonly result?: Dispatched['result'] | undefined;
-    }
-  | (Failure & {
-      /** The answer is a JSON-RPC error; unset: only when the method is no tool call. */
-      readonly protocolError?: boolean | undefined;
-    });
-
-export interface AttemptStart {
-  readonly agentId: string;
-  readonly nodeId: string;
-  readonly protocol: string;
-  readonly index: number;
-  /** Another agent than the one that the call was for. */
-  readonly isFallback?: boolean | undefined;
-  readonly breaker?: BreakerState | undefined;
-}
-
-export type AttemptOutcome = { readonly ok: true } | Failure;
-
-export interface ActiveCall {
-  /** Every line has the trace and span of this call. */
-  readonly log: Log;
-  /** A line of the log, without the cost of a logger where such lines are not written. */
-  debug(fields: LogFields, message: string): void;
-  /** What the caller asked for, found or not. */
-  target(agentId: string | undefined, capability: string): void;
-  /** Its candidates are chosen: notes who may serve it, and why. */
-  routed(prepared: PreparedCall): void;
-  attempt(info: AttemptStart): ActiveAttempt;
-  /** A candidate that was passed over without an attempt. */
-  skipped(info: AttemptStart, error: FabricError): void;
-  /** Counts; the first that is no `status` gives the time to the first event. */
-  event(type: EventType): void;
-  /** Writes the line of the call. Only the first end counts. */
-  end(outcome: CallOutcome): void;
-}
-
-export interface ActiveAttempt {
-  /** A span below the call's: the trace of the envelope that the agent gets. */
-  readonly trace: Trace;
-  /** Every line has the trace and span of this attempt. */
-  readonly log: Log;
-  /** Only the first end counts. */
-  end(outcome: AttemptOutcome): void;
-}
-
-/** What is known of a call: its line in the log, in this order. */
-export interface CallEntry {
-  readonly trace_id: string;
-  readonly span_id: string;
-  /** A hash, never the name. */
-  readonly principal: string | null;
-  readonly tool: string;
-  /** Of the job that it runs for. */
-  readonly job_id: string | undefined;
-  agent_id: string | null;
-  capability: string | null;
-  /** `null` while the call runs; so are `ms` and, unless it failed, `code`. */
-  ok: boolean | null;
-  code: ErrorCode | null;
-  ms: number | null;
-  attempts: number;
-  fallback: boolean;
-  readonly stream: boolean;
-  events: number;
-  first_event_ms: number | null;
-}
+import { clip } from './log-lines.ts';
+import type {
+  ActiveAttempt,
+  ActiveCall,
+  AttemptOutcome,
+  AttemptStart,
+  CallEntry,
+  CallOutcome,
+  CallStart,
+  ObserverParts,
+} from './observer.ts';
+import { toErrorFields } from './redact.ts';
+import { recordAttemptSpan, recordCallSpan } from './spans.ts';
 
 const MAX_NAME = 128;
 
-export class ObservedCall implements ActiveCall {
+/** Returns what begins to observe a call. */
+export function callObserver(parts: ObserverParts): (call: CallStart) => ActiveCall {
+  return (call) => new ObservedCall(call, parts.hashes.of(call.principal), parts);
+}
+
+class ObservedCall implements ActiveCall {
   readonly #parts: ObserverParts;
   readonly #start: CallStart;
   readonly #entry: CallEntry;
@@ -274,7 +169,8 @@ export class ObservedCall implements ActiveCall {
       entry.code = outcome.error.code;
     }
     this.#parts.metrics.callEnded(entry, entry.ms);
-    if (this.#parts.tracing.enabled) this.#recordSpan(outcome, entry.ms);
+    if (this.#parts.tracing.enabled)
+      recordCallSpan(this.#parts, this.#start, entry, outcome, this.#startMs);
     this.#writeLine(outcome);
     this.#record(outcome, entry.ms);
   }
@@ -303,29 +199,6 @@ export class ObservedCall implements ActiveCall {
 
   #elapsed(): number {
     return elapsedMs(this.#parts, this.#startedAt);
-  }
-
-  #recordSpan(outcome: CallOutcome, ms: number): void {
-    const { trace, method, requestId, job } = this.#start;
-    const entry = this.#entry;
-    const parent = this.#start.parentSpanId ?? trace.parent_span_id;
-    const named = outcome.ok ? undefined : outcome.protocolError;
-    const id = typeof requestId === 'string' ? clip(requestId, MAX_NAME) : requestId;
-    this.#parts.tracing.record({
-      name: job ? jobSpanName(entry.capability) : serverSpanName(method, entry.tool),
-      kind: job ? 'consumer' : 'server',
-      traceId: toW3cTraceId(trace.trace_id),
-      spanId: toW3cSpanId(trace.span_id),
-      parentSpanId: parent === null ? undefined : toW3cSpanId(parent),
-      startMs: this.#startMs,
-      endMs: this.#startMs + ms,
-      failure: failureText(outcome),
-      attributes: serverAttributes(
-        { ...this.#start, requestId: id },
-        entry,
-        named ?? !failsInResult(method),
-      ),
-    });
   }
 
   #writeLine(outcome: CallOutcome): void {
@@ -379,25 +252,21 @@ class ObservedAttempt implements ActiveAttempt {
     this.#ended = true;
     const code = outcome.ok ? null : outcome.error.code;
     this.#parts.metrics.attemptEnded(this.#info.agentId, code);
-    if (this.#parts.tracing.enabled) this.#recordSpan(outcome, code);
+    if (this.#parts.tracing.enabled) this.#recordSpan(outcome);
     if (!this.#draft) return;
     this.#draft.ms = elapsedMs(this.#parts, this.#startedAt);
     endAttempt(this.#draft, outcome);
   }
 
-  #recordSpan(outcome: AttemptOutcome, code: ErrorCode | null): void {
-    const { trace_id, span_id, parent_span_id } = this.trace;
-    this.#parts.tracing.record({
-      name: agentSpanName(this.#info.agentId),
-      kind: 'client',
-      traceId: toW3cTraceId(trace_id),
-      spanId: toW3cSpanId(span_id),
-      parentSpanId: parent_span_id === null ? undefined : toW3cSpanId(parent_span_id),
+  #recordSpan(outcome: AttemptOutcome): void {
+    const endMs = this.#startMs + elapsedMs(this.#parts, this.#startedAt);
+    const about = {
+      trace: this.trace,
+      capability: this.#capability,
       startMs: this.#startMs,
-      endMs: this.#startMs + elapsedMs(this.#parts, this.#startedAt),
-      failure: failureText(outcome),
-      attributes: agentAttributes(this.#info, this.#capability, code),
-    });
+      endMs,
+    };
+    recordAttemptSpan(this.#parts, this.#info, outcome, about);
   }
 }
 
@@ -415,9 +284,4 @@ function endAttempt(draft: AttemptDraft, outcome: AttemptOutcome): void {
   draft.code = code;
   if (typeof details.reason === 'string') draft.reason = clip(details.reason, MAX_NAME);
   if (typeof details.sent === 'boolean') draft.sent = details.sent;
-}
-
-/** What the status of a span says. */
-function failureText(outcome: { readonly ok: true } | Failure): string | undefined {
-  return outcome.ok ? undefined : redactText(outcome.error.message);
 }

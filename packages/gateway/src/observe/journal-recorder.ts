@@ -18,7 +18,8 @@ import { onBehalfOf, type Principal } from '@starloom/identity';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import type { PreparedCall } from '../pipeline/prepare.ts';
 import { type Candidate, reasonOf } from '../pipeline/route.ts';
-import { clip, redactFields, redactText } from './redact.ts';
+import { clip } from './log-lines.ts';
+import { redactFields, redactText } from './redact.ts';
 
 export interface JournalOptions {
   readonly journal: Journal;

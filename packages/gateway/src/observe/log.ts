@@ -10,24 +10,15 @@ import {
   systemClock,
   toIsoTime,
 } from '@starloom/core';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type Logger, pino } from 'pino';
+import {
+  type LineLevel,
+  type LogDestination,
+  type LogLevel,
+  LogLines,
+  RANKS,
+} from './log-lines.ts';
 import { redactFields, redactText } from './redact.ts';
-
-const RANKS = {
-  trace: 10,
-  debug: 20,
-  info: 30,
-  warn: 40,
-  error: 50,
-  fatal: 60,
-  silent: Number.POSITIVE_INFINITY,
-} as const;
-
-export type LogLevel = keyof typeof RANKS;
-type LineLevel = 'debug' | 'info' | 'warn' | 'error';
-
-/** Where lines go; `flush`, if there is one, calls back when they are out. */
-export type LogDestination = DestinationStream & { flush?(done: () => void): void };
 
 interface LogOptions {
   readonly level: LogLevel;
@@ -35,20 +26,12 @@ interface LogOptions {
   readonly clock?: Clock | undefined;
 }
 
-export class RootLog {
+export class RootLog extends LogLines {
   readonly log: Log;
-  readonly #pino: Logger;
-  readonly #threshold: Threshold;
-  readonly #destination: LogDestination;
-  readonly #clock: Clock;
-  #alsoTo: ((line: string) => void) | undefined;
 
   constructor({ level, destination, clock = systemClock }: LogOptions) {
-    this.#clock = clock;
-    this.#threshold = { rank: RANKS[level] };
-    this.#destination = destination ?? new LineSink(undefined, (lost) => this.#lost(lost));
-    const write = (line: string) => this.#write(line);
-    this.#pino = pino(
+    super(level, destination ?? new LineSink(undefined, (lines) => this.#lost(lines)), clock);
+    const logger = pino(
       {
         level: 'trace',
         base: null,
@@ -56,45 +39,21 @@ export class RootLog {
         timestamp: () => `,"time":"${toIsoTime(clock.now())}"`,
         formatters: { level: (label) => ({ level: label }) },
       },
-      { write },
+      { write: (line) => this.write(line) },
     );
-    this.log = new RedactingLog(this.#pino, this.#threshold, runTrace());
+    this.log = new RedactingLog(logger, this, runTrace());
   }
 
+  /** For the loggers of all calls, too. */
   setLevel(level: LogLevel): void {
-    this.#threshold.rank = RANKS[level];
-  }
-
-  isEnabled(level: LineLevel): boolean {
-    return RANKS[level] >= this.#threshold.rank;
-  }
-
-  /**
-   * A line whose fields are known to hold no secret, written past everything that looks for one. There is
-   * a field, and the message needs no escape.
-   */
-  writeClean(level: LineLevel, fields: object, message: 'call' | 'request'): void {
-    if (!this.isEnabled(level)) return;
-    const time = toIsoTime(this.#clock.now());
-    const text = JSON.stringify(fields).slice(1, -1);
-    this.#write(`{"level":"${level}","time":"${time}",${text},"message":"${message}"}\n`);
-  }
-
-  /** Every line is given to `listener` as well, as it was written. */
-  onLine(listener: (line: string) => void): void {
-    this.#alsoTo = listener;
+    this.rank = RANKS[level];
   }
 
   flush(): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#destination.flush) this.#destination.flush(resolve);
+      if (this.destination.flush) this.destination.flush(resolve);
       else resolve();
     });
-  }
-
-  #write(line: string): void {
-    this.#destination.write(line);
-    this.#alsoTo?.(line);
   }
 
   #lost(lines: number): void {
@@ -102,20 +61,15 @@ export class RootLog {
   }
 }
 
-/** Shared by a logger and all its children, so that a change reaches every one of them. */
-interface Threshold {
-  rank: number;
-}
-
 class RedactingLog implements Log {
   readonly #pino: Logger;
-  readonly #threshold: Threshold;
+  readonly #root: LogLines;
   readonly #trace: LogFields | undefined;
 
   /** `trace` is for lines that name none themselves; children of a call have it in their fields. */
-  constructor(logger: Logger, threshold: Threshold, trace: LogFields | undefined) {
+  constructor(logger: Logger, root: LogLines, trace: LogFields | undefined) {
     this.#pino = logger;
-    this.#threshold = threshold;
+    this.#root = root;
     this.#trace = trace;
   }
 
@@ -137,11 +91,11 @@ class RedactingLog implements Log {
 
   child(fields: LogFields): Log {
     const trace = 'trace_id' in fields ? undefined : this.#trace;
-    return new RedactingLog(this.#pino.child(redactFields(fields)), this.#threshold, trace);
+    return new RedactingLog(this.#pino.child(redactFields(fields)), this.#root, trace);
   }
 
   #write(level: LineLevel, fields: LogFields, message: string): void {
-    if (RANKS[level] < this.#threshold.rank) return;
+    if (!this.#root.isEnabled(level)) return;
     const clean = redactFields(fields);
     const line = this.#trace && !('trace_id' in clean) ? { ...this.#trace, ...clean } : clean;
     this.#pino[level](line, redactText(message));

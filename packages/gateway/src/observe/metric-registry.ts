@@ -2,89 +2,18 @@
 // labels and then counted on directly: a few nanoseconds a count, where the OpenTelemetry SDK hashes
 // the labels each time. Series can be forgotten, and a family holds a bounded number of them.
 
-import type { HistogramData, MetricFamilyData } from '@starloom/wire';
+import type { MetricFamilyData } from '@starloom/wire';
+import { Counter, Gauge, Histogram, type Series } from './metric-series.ts';
 
 const MAX_SERIES = 2000;
 const OVERFLOW = 'other';
 
-interface Series {
-  /** What is sent by OTLP. */
-  readonly data: number | HistogramData;
-  render(name: string, labels: string): string;
-}
-
-export class Counter implements Series {
-  value = 0;
-
-  get data(): number {
-    return this.value;
-  }
-
-  add(amount = 1): void {
-    this.value += amount;
-  }
-
-  render(name: string, labels: string): string {
-    return sample(name, labels, this.value);
-  }
-}
-
-class Gauge implements Series {
-  value = 0;
-
-  get data(): number {
-    return this.value;
-  }
-
-  set(value: number): void {
-    this.value = value;
-  }
-
-  render(name: string, labels: string): string {
-    return sample(name, labels, this.value);
-  }
-}
-
-export class Histogram implements Series {
-  readonly #bounds: readonly number[];
-  readonly #counts: Float64Array;
-  #sum = 0;
-
-  constructor(bounds: readonly number[]) {
-    this.#bounds = bounds;
-    this.#counts = new Float64Array(bounds.length + 1);
-  }
-
-  get data(): HistogramData {
-    return { bounds: this.#bounds, counts: [...this.#counts], sum: this.#sum };
-  }
-
-  observe(value: number): void {
-    const bounds = this.#bounds;
-    let index = 0;
-    while (index < bounds.length && value > (bounds[index] ?? 0)) index += 1;
-    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
-    this.#sum += value;
-  }
-
-  render(name: string, labels: string): string {
-    let text = '';
-    let total = 0;
-    for (const [index, count] of this.#counts.entries()) {
-      total += count;
-      const bound = `le="${this.#bounds[index] ?? '+Inf'}"`;
-      text += sample(`${name}_bucket`, labels === '' ? bound : `${labels},${bound}`, total);
-    }
-    return text + sample(`${name}_sum`, labels, this.#sum) + sample(`${name}_count`, labels, total);
-  }
-}
-
-interface FamilyFacts<Label extends string> extends Omit<MetricFamilyData, 'points'> {
+export interface FamilyFacts<Label extends string> extends Omit<MetricFamilyData, 'points'> {
   readonly labels: readonly Label[];
 }
 
 /** All series of one name. */
-class MetricFamily<S extends Series, Label extends string = never> {
+export class MetricFamily<S extends Series, Label extends string = never> {
   readonly #about: FamilyFacts<Label>;
   readonly #labels: readonly Label[];
   readonly #create: () => S;
@@ -188,10 +117,6 @@ export class MetricRegistry {
     this.#families.push(family);
     return family;
   }
-}
-
-function sample(name: string, labels: string, value: number): string {
-  return `${name}${labels === '' ? '' : `{${labels}}`} ${value}\n`;
 }
 
 function escapeValue(value: string): string {

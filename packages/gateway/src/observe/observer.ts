@@ -4,34 +4,32 @@
 import {
   type BlockReason,
   type Clock,
+  type ErrorCode,
+  type EventType,
+  type FabricError,
   type Health,
   type JobCounts,
   type Log,
+  type LogFields,
   systemClock,
+  type Trace,
 } from '@starloom/core';
-import { openTelemetry, settlesWithin, type TelemetryTimes } from '@starloom/wire';
-import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
-import {
-  ActiveRequest,
-  type ObserverParts,
-  PrincipalHashes,
-  RefusalLines,
-  type RequestStart,
-} from './active-request.ts';
+import type { Principal } from '@starloom/identity';
+import { openTelemetry, settlesWithin, type Telemetry, type TelemetryTimes } from '@starloom/wire';
+import type { BreakerState } from '../pipeline/agent-gate.ts';
+import type { Caller, CallRequest } from '../pipeline/call-request.ts';
+import type { Dispatched } from '../pipeline/dispatch.ts';
+import type { PreparedCall } from '../pipeline/prepare.ts';
+import { callObserver } from './active-call.ts';
+import { type ActiveRequest, PrincipalHashes, requestObserver } from './active-request.ts';
 import { CertificateExpiry } from './certificate-expiry.ts';
 import { type JournalOptions, JournalRecorder } from './journal-recorder.ts';
-import { type LogDestination, type LogLevel, RootLog } from './log.ts';
-import { type BreakerState, Metrics } from './metrics.ts';
+import { RootLog } from './log.ts';
+import type { LogDestination, LogLevel } from './log-lines.ts';
+import { Metrics } from './metrics.ts';
+import { RefusalLines } from './request-record.ts';
 
-export type {
-  ActiveAttempt,
-  ActiveCall,
-  AttemptOutcome,
-  AttemptStart,
-  CallOutcome,
-  CallStart,
-} from './active-call.ts';
-export type { ActiveRequest, Face } from './active-request.ts';
+export type { ActiveRequest } from './active-request.ts';
 export { METRICS_CONTENT_TYPE } from './metrics.ts';
 
 export interface Observer {
@@ -79,6 +77,141 @@ export interface ObserverOptions {
   readonly times?: Partial<TelemetryTimes> | undefined;
 }
 
+/** What a request is for; `http` until that is known. */
+export type Face = 'mcp' | 'rpc' | 'a2a' | 'console' | 'http';
+
+export interface RequestStart {
+  readonly face: Face;
+  readonly transport: Caller['transport'] | 'grpc';
+  /** Lower-case names. */
+  readonly headers: Caller['headers'];
+  readonly principal?: Principal | undefined;
+  /** Of HTTP or gRPC; a JSON-RPC message brings its own. */
+  readonly method?: string | undefined;
+  /** A JSON-RPC message or a batch of them. */
+  readonly message?: unknown;
+}
+
+export interface CallStart {
+  readonly trace: Trace;
+  readonly transport: string;
+  /** Of MCP, such as `tools/call`. */
+  readonly method: string;
+  /** Of the tool, prompt or resource. */
+  readonly name: string;
+  readonly principal: string | null;
+  readonly stream: boolean;
+  readonly protocolVersion?: string | undefined;
+  readonly requestId?: string | number | undefined;
+  /** The caller's span, unless the trace names it already. */
+  readonly parentSpanId?: string | undefined;
+  readonly depth?: number | undefined;
+  /** The job that the call runs for. */
+  readonly job?: JobFacts | undefined;
+  /** What the journal takes the rest from. */
+  readonly asked?:
+    | { readonly request: CallRequest; readonly caller: Caller; readonly chain: readonly string[] }
+    | undefined;
+}
+
+export interface JobFacts {
+  readonly id: string;
+  /** Counts from 1. */
+  readonly attempt: number;
+  /** Whether the call begins, begins again or goes on. */
+  readonly mode: string;
+}
+
+interface Failure {
+  readonly ok: false;
+  readonly error: FabricError;
+}
+
+export type CallOutcome =
+  | {
+      readonly ok: true;
+      readonly agentId?: string | undefined;
+      readonly fallback: boolean;
+      readonly result?: Dispatched['result'] | undefined;
+    }
+  | (Failure & {
+      /** The answer is a JSON-RPC error; unset: only when the method is no tool call. */
+      readonly protocolError?: boolean | undefined;
+    });
+
+export interface AttemptStart {
+  readonly agentId: string;
+  readonly nodeId: string;
+  readonly protocol: string;
+  readonly index: number;
+  /** Another agent than the one that the call was for. */
+  readonly isFallback?: boolean | undefined;
+  readonly breaker?: BreakerState | undefined;
+}
+
+export type AttemptOutcome = { readonly ok: true } | Failure;
+
+export interface ActiveCall {
+  /** Every line has the trace and span of this call. */
+  readonly log: Log;
+  /** A line of the log, without the cost of a logger where such lines are not written. */
+  debug(fields: LogFields, message: string): void;
+  /** What the caller asked for, found or not. */
+  target(agentId: string | undefined, capability: string): void;
+  /** Its candidates are chosen: notes who may serve it, and why. */
+  routed(prepared: PreparedCall): void;
+  attempt(info: AttemptStart): ActiveAttempt;
+  /** A candidate that was passed over without an attempt. */
+  skipped(info: AttemptStart, error: FabricError): void;
+  /** Counts; the first that is no `status` gives the time to the first event. */
+  event(type: EventType): void;
+  /** Writes the line of the call. Only the first end counts. */
+  end(outcome: CallOutcome): void;
+}
+
+export interface ActiveAttempt {
+  /** A span below the call's: the trace of the envelope that the agent gets. */
+  readonly trace: Trace;
+  /** Every line has the trace and span of this attempt. */
+  readonly log: Log;
+  /** Only the first end counts. */
+  end(outcome: AttemptOutcome): void;
+}
+
+/** What is known of a call: its line in the log, in this order. */
+export interface CallEntry {
+  readonly trace_id: string;
+  readonly span_id: string;
+  /** A hash, never the name. */
+  readonly principal: string | null;
+  readonly tool: string;
+  /** Of the job that it runs for. */
+  readonly job_id: string | undefined;
+  agent_id: string | null;
+  capability: string | null;
+  /** `null` while the call runs; so are `ms` and, unless it failed, `code`. */
+  ok: boolean | null;
+  code: ErrorCode | null;
+  ms: number | null;
+  attempts: number;
+  fallback: boolean;
+  readonly stream: boolean;
+  events: number;
+  first_event_ms: number | null;
+}
+
+/** Where observations go. */
+export interface ObserverParts {
+  readonly clock: Clock;
+  readonly rootLog: RootLog;
+  readonly metrics: Metrics;
+  readonly tracing: Telemetry;
+  readonly hashes: PrincipalHashes;
+  readonly refusals: RefusalLines;
+  /** Where calls are written down, once there is a journal. */
+  recorder: JournalRecorder | undefined;
+}
+
 const FLUSH_MS = 1000;
 const COUNT_MS = 500;
 
@@ -94,15 +227,13 @@ export function createObserver(options: ObserverOptions): Observer {
   };
   const tracing = openTelemetry({ otlp, service, version, log, times, metrics: collect });
   if (tracing.enabled) rootLog.onLine((line) => tracing.line(JSON.parse(line)));
-  const hashes = new PrincipalHashes();
-  const refusals = new RefusalLines({ clock, rootLog });
   const parts: ObserverParts = {
     clock,
     rootLog,
     metrics,
     tracing,
-    hashes,
-    refusals,
+    hashes: new PrincipalHashes(),
+    refusals: new RefusalLines({ clock, rootLog }),
     recorder: undefined,
   };
   const health = new Map<string, boolean>();
@@ -119,8 +250,8 @@ export function createObserver(options: ObserverOptions): Observer {
   };
   return {
     log,
-    callStarted: (call) => new ObservedCall(call, hashes.of(call.principal), parts),
-    requestStarted: (request) => new ActiveRequest(request, parts),
+    callStarted: callObserver(parts),
+    requestStarted: requestObserver(parts),
     authFailed: (mode, reason) => metrics.authFailed(mode, reason),
     recursionBlocked: (reason) => metrics.recursionBlocked(reason),
     breakerChanged(agentId, state) {

@@ -3,6 +3,7 @@
 // cycles, no endless texts, nothing that a getter of the original could still change.
 
 import { FabricError, type LogFields } from '@starloom/core';
+import { clip } from './log-lines.ts';
 
 export const REDACTED = '[redacted]';
 
@@ -60,12 +61,6 @@ export function redactText(text: string): string {
   let safe = clip(text, MAX_TEXT);
   for (const [pattern, replacement] of SECRET_TEXTS) safe = safe.replace(pattern, replacement);
   return safe;
-}
-
-/** At most `length` characters, and no hold on the memory of the longer text they came from. */
-export function clip(text: string, length: number): string {
-  if (text.length <= length) return text;
-  return Buffer.from(`${text.slice(0, length)}…`).toString();
 }
 
 class Redaction {

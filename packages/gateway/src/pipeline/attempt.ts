@@ -33,7 +33,8 @@ import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { InboundWebhooks } from '../inbound-webhooks.ts';
 import type { ActiveAttempt } from '../observe/observer.ts';
 import { failure } from '../reasons.ts';
-import type { Breakers, CallSlots } from './agent-gate.ts';
+import type { CallSlots } from './agent-gate.ts';
+import type { Breakers } from './breakers.ts';
 import type { CallRequest } from './call-request.ts';
 import type { CallLimits } from './limits.ts';
 import type { CarriedMandate, Mandates } from './mandates.ts';
@@ -42,7 +43,7 @@ import type { Candidate } from './route.ts';
 import type { Asking, RunningCall } from './running-call.ts';
 
 /** Throws MANIFEST_CHANGED when what the agent lists of a capability was not approved. */
-type Confirm = (manifest: Manifest, capability: Capability, offered: Capability) => void;
+export type Confirm = (manifest: Manifest, capability: Capability, offered: Capability) => void;
 
 export interface AttemptDeps {
   readonly adapters: AdapterPool;

@@ -21,10 +21,12 @@ import type { Conversations, Reopened } from './conversations.ts';
 import { type DispatchDeps, type Dispatched, dispatch } from './dispatch.ts';
 import { EventChannel } from './event-channel.ts';
 import type { EventTaps } from './event-taps.ts';
+import { deniedBy } from './no-route.ts';
 import { answerTrace } from './origin.ts';
+import type { ParkedCalls } from './parked-calls.ts';
 import { callableAgents, enter, type PrepareDeps, prepare } from './prepare.ts';
-import { type Candidate, deniedBy } from './route.ts';
-import { type Leg, type ParkedCalls, RunningCall } from './running-call.ts';
+import type { Candidate } from './route.ts';
+import { type Leg, RunningCall } from './running-call.ts';
 
 const STALL_MS = 30_000;
 /** How long a call waits for an agent that has not said yet what it offers. */

@@ -20,17 +20,17 @@ import {
   protocolOf,
   type Registry,
   ResultFold,
-  TOOL_ERROR,
   toHealthReason,
 } from '@starloom/core';
 import { manifestChanged } from '../pinning/review.ts';
 import { failure } from '../reasons.ts';
 import { type AttemptDeps, runAttempt, toInput } from './attempt.ts';
 import type { CallRequest } from './call-request.ts';
-import { exhausted, type FailedAttempt } from './exhausted.ts';
+import { exhausted, type FailedAttempt, fallsBackOnAnswer, mayGoElsewhere } from './exhausted.ts';
 import type { Instances } from './instances.ts';
+import { deniedBy } from './no-route.ts';
 import { toFormat, withReadableLinks } from './respond.ts';
-import { type Candidate, deniedBy } from './route.ts';
+import type { Candidate } from './route.ts';
 import type { RunningCall } from './running-call.ts';
 
 export interface DispatchDeps extends AttemptDeps {
@@ -351,19 +351,4 @@ function canStream({ record, capability }: Candidate): boolean {
 /** A second attempt at the agent that the call was for is no fallback. */
 function isFallback({ kind }: Candidate): boolean {
   return kind !== 'primary';
-}
-
-/** Whether other agents are asked after the agent's own error, as its operator may have said. */
-function fallsBackOnAnswer({ kind, capability }: Candidate, fold: ResultFold): boolean {
-  const isNamed = capability.fallback_on?.includes(TOOL_ERROR) ?? false;
-  return kind === 'primary' && isNamed && !fold.sawQuestion;
-}
-
-function mayGoElsewhere(error: FabricError, candidate: Candidate, fold: ResultFold): boolean {
-  const { fallback } = error.row;
-  if (fallback === 'no' || fold.sawQuestion) return false;
-  if (fallback === 'upstream' && error.details.upstream === undefined) return false;
-  const { idempotent } = candidate.capability;
-  if (idempotent === true || error.details.sent === false) return true;
-  return idempotent === undefined && !fold.sawToolCall;
 }

@@ -1,5 +1,5 @@
-// The error of a call that no agent could serve, in the seed's shape: who was first, who came
-// after, and in one word each why not.
+// What a failed attempt leads to: another agent, or the error of a call that no agent could serve, in the
+// seed's shape: who was first, who came after, and in one word each why not.
 
 import {
   type Attempt,
@@ -7,7 +7,10 @@ import {
   FabricError,
   instanceKey,
   isErrorCode,
+  type ResultFold,
+  TOOL_ERROR,
 } from '@starloom/core';
+import type { Candidate } from './route.ts';
 
 export interface FailedAttempt {
   readonly attempt: Attempt;
@@ -92,4 +95,24 @@ const WORDS: Partial<Record<ErrorCode, string>> = {
 function describe({ attempt, error, openCircuit }: FailedAttempt): string {
   const word = openCircuit ? 'open-circuit' : (WORDS[error.code] ?? 'error');
   return `${instanceKey(attempt)}: ${word}`;
+}
+
+/** Whether other agents are asked after the agent's own error, as its operator may have said. */
+export function fallsBackOnAnswer({ kind, capability }: Candidate, fold: ResultFold): boolean {
+  const isNamed = capability.fallback_on?.includes(TOOL_ERROR) ?? false;
+  return kind === 'primary' && isNamed && !fold.sawQuestion;
+}
+
+/** By the row of the error, and by what the agent may have done already. */
+export function mayGoElsewhere(
+  error: FabricError,
+  candidate: Candidate,
+  fold: ResultFold,
+): boolean {
+  const { fallback } = error.row;
+  if (fallback === 'no' || fold.sawQuestion) return false;
+  if (fallback === 'upstream' && error.details.upstream === undefined) return false;
+  const { idempotent } = candidate.capability;
+  if (idempotent === true || error.details.sent === false) return true;
+  return idempotent === undefined && !fold.sawToolCall;
 }

@@ -2,19 +2,21 @@
 // call, whichever face it came by and however many agents are tried; an agent for every attempt. All
 // who act on behalf of a principal share its account.
 
-import {
-  type Clock,
-  type FabricError,
-  type Json,
-  RecentMap,
-  sha256Hex,
-  toFields,
-} from '@starloom/core';
+import { type Clock, type FabricError, RecentMap } from '@starloom/core';
 import { onBehalfOf, type Principal } from '@starloom/identity';
 import type { GatewayConfig } from '../config.ts';
 import { failure } from '../reasons.ts';
 import type { Caller } from './call-request.ts';
-import type { CountSource, Uncounted } from './shared-counts.ts';
+import {
+  type Account,
+  type Bucket,
+  type CountSource,
+  callsToStore,
+  costsToStore,
+  DAY_MS,
+  NotedCounts,
+  type Rate,
+} from './shared-counts.ts';
 
 interface CallLimitsOptions {
   readonly limits: Pick<
@@ -49,36 +51,31 @@ export class CallLimits {
 
   constructor({ limits, clock, onLimited, isShared = false }: CallLimitsOptions) {
     const { principals, agents } = limits;
-    const rates = (key: RateKey, own: ReadonlyMap<string, Rate>) =>
-      new CallRates({
-        key,
-        rate: limits[key],
-        own,
-        clock,
-        onLimited,
-        isShared: isShared && key !== 'rate_per_agent',
-      });
+    const common = { clock, onLimited, isShared };
     this.#clock = clock;
-    this.#calls = rates(
-      'rate_per_principal',
-      ownOf(principals, ({ rate }) => rate),
-    );
-    this.#messages = rates(
-      'rpc_rate_per_principal',
-      ownOf(principals, (one) => one.rpc_rate),
-    );
-    this.#attempts = rates(
-      'rate_per_agent',
-      ownOf(agents, ({ rate }) => rate),
-    );
-    this.#costs = new CostBudgets({
-      perDay: limits.cost_per_principal,
-      own: ownOf(principals, ({ cost }) => cost),
-      clock,
-      onLimited,
-      isShared,
+    this.#calls = new CallRates('rate_per_principal', {
+      ...common,
+      limit: limits.rate_per_principal,
+      own: ownOf(principals, ({ rate }) => rate),
     });
-    this.sources = [this.#calls, this.#messages, this.#costs];
+    this.#messages = new CallRates('rpc_rate_per_principal', {
+      ...common,
+      limit: limits.rpc_rate_per_principal,
+      own: ownOf(principals, (one) => one.rpc_rate),
+    });
+    this.#attempts = new CallRates('rate_per_agent', {
+      ...common,
+      limit: limits.rate_per_agent,
+      own: ownOf(agents, ({ rate }) => rate),
+      isShared: false,
+    });
+    this.#costs = new CostBudgets({
+      ...common,
+      limit: limits.cost_per_principal,
+      own: ownOf(principals, ({ cost }) => cost),
+    });
+    const counted = [this.#calls, this.#messages, this.#costs];
+    this.sources = counted.flatMap(({ noted }): CountSource[] => (noted ? [noted] : []));
   }
 
   /** Whether a call with this idempotency key was charged: its repetition is not, nor refused. */
@@ -156,51 +153,34 @@ export function ownOf<One, Value>(
 // kept as one number per name: the time at which the bucket would be full again. A name that was not
 // used lately has a full bucket, so it can be forgotten.
 
-interface Rate {
-  readonly calls: number;
-  readonly seconds: number;
-  /** Calls that may begin at once after a pause; `calls` by default. */
-  readonly burst?: number | undefined;
-}
-
-interface CallRatesOptions {
-  /** The key of the configuration, for the message. */
-  readonly key: RateKey;
-  readonly rate: Rate | undefined;
-  /** For names that have a rate of their own. */
-  readonly own: ReadonlyMap<string, Rate>;
+interface LimitOptions<Limit> {
+  readonly limit: Limit | undefined;
+  /** For names that have a limit of their own. */
+  readonly own: ReadonlyMap<string, Limit>;
   readonly clock: Clock;
   readonly onLimited: (key: string) => void;
-  /** Whether `takeUncounted` is asked. */
-  readonly isShared?: boolean;
-}
-
-interface Bucket {
-  readonly rate: Rate;
-  readonly callMs: number;
-  readonly depthMs: number;
-  /** Monotonic: when the bucket is full again. */
-  fullAt: number;
-  /** Calls that are not in the store yet. */
-  uncounted: number;
-  /** The count of all gateways when the store was asked last; then the bucket began to fill here. */
-  known: number | undefined;
-  knownFrom: number;
+  readonly isShared: boolean;
 }
 
 /** Names that are remembered at least, and half of those that are remembered at most. */
 const NAMES = 10_000;
 
-class CallRates implements CountSource {
-  readonly #options: CallRatesOptions;
+class CallRates {
+  readonly #key: RateKey;
+  readonly #options: LimitOptions<Rate>;
   readonly #isOff: boolean;
   readonly #buckets = new RecentMap<Bucket>(NAMES);
-  /** Names whose calls are not in the store yet. */
-  #uncounted = new Map<string, Bucket>();
+  /** Where calls are counted with other gateways. */
+  readonly noted: NotedCounts<Bucket> | undefined;
 
-  constructor(options: CallRatesOptions) {
+  /** `key` of the configuration. */
+  constructor(key: RateKey, options: LimitOptions<Rate>) {
+    this.#key = key;
     this.#options = options;
-    this.#isOff = options.rate === undefined && options.own.size === 0;
+    this.#isOff = options.limit === undefined && options.own.size === 0;
+    const { clock, isShared } = options;
+    if (isShared)
+      this.noted = new NotedCounts((name, bucket) => callsToStore(key, name, bucket, clock));
   }
 
   /** Counts calls that begin, or throws RATE_LIMITED. */
@@ -215,7 +195,7 @@ class CallRates implements CountSource {
     const waitMs = from + Math.min(askedMs, bucket.depthMs) - now - bucket.depthMs;
     if (waitMs > ROUNDING_MS) throw this.#limited(name, bucket, waitMs);
     bucket.fullAt = from + askedMs;
-    if (this.#options.isShared) this.#note(name, bucket, calls);
+    this.noted?.add(name, bucket, calls);
   }
 
   /** Takes back a call that joined one which was counted before. */
@@ -223,57 +203,13 @@ class CallRates implements CountSource {
     const bucket = this.#isOff ? undefined : this.#buckets.get(name);
     if (!bucket) return;
     bucket.fullAt -= bucket.callMs;
-    if (this.#options.isShared) this.#note(name, bucket, -1);
-  }
-
-  takeUncounted(): readonly Uncounted[] {
-    const taken = [...this.#uncounted].map(([name, bucket]) => this.#toUncounted(name, bucket));
-    this.#uncounted = new Map();
-    return taken;
-  }
-
-  #note(name: string, bucket: Bucket, calls: number): void {
-    bucket.uncounted += calls;
-    if (!this.#uncounted.has(name)) this.#uncounted.set(name, bucket);
-  }
-
-  /**
-   * In the store: how many calls all gateways counted, so that their clocks need not agree. Only what
-   * a gateway learns first, when the bucket is full again, is a time of the day.
-   */
-  #toUncounted(name: string, bucket: Bucket): Uncounted {
-    const { key, clock } = this.#options;
-    let added = { own: 0, calls: 0, fullAt: 0 };
-    return {
-      key: `${key}:${sha256Hex(name)}`,
-      addTo: (stored) => {
-        const now = clock.monotonic();
-        const { calls: before, full_at } = toShared(stored);
-        const own = bucket.uncounted;
-        const others = Math.max(0, before - (bucket.known ?? before));
-        const firstMs = Math.min(bucket.depthMs, Math.max(0, full_at - clock.now()));
-        const from = bucket.known === undefined ? now + firstMs : bucket.knownFrom;
-        const isNews = others > 0 || (bucket.known === undefined && firstMs > 0);
-        const together = isNews ? from + (others + own) * bucket.callMs : 0;
-        added = { own, calls: before + own, fullAt: Math.max(bucket.fullAt, together) };
-        const fullMs = Math.max(0, Math.ceil(added.fullAt - now));
-        const value = { calls: added.calls, full_at: clock.now() + fullMs };
-        return { value, ttlMs: KEPT_MS + fullMs };
-      },
-      done: () => {
-        const { own, calls, fullAt } = added;
-        bucket.uncounted -= own;
-        bucket.fullAt = Math.max(bucket.fullAt, fullAt + bucket.uncounted * bucket.callMs);
-        bucket.known = calls;
-        bucket.knownFrom = Math.max(fullAt, clock.monotonic());
-      },
-    };
+    this.noted?.add(name, bucket, -1);
   }
 
   #bucketOf(name: string): Bucket | undefined {
     const known = this.#buckets.get(name);
     if (known) return known;
-    const rate = this.#options.own.get(name) ?? this.#options.rate;
+    const rate = this.#options.own.get(name) ?? this.#options.limit;
     if (!rate) return undefined;
     const callMs = (rate.seconds * 1_000) / rate.calls;
     const bucket = { rate, callMs, depthMs: callMs * (rate.burst ?? rate.calls), ...UNUSED };
@@ -282,8 +218,8 @@ class CallRates implements CountSource {
   }
 
   #limited(name: string, { rate: { calls, seconds } }: Bucket, waitMs: number): FabricError {
-    const { key, onLimited } = this.#options;
-    onLimited(key);
+    const key = this.#key;
+    this.#options.onLimited(key);
     const facts = { limit: calls, window_s: seconds, retry_after_ms: Math.ceil(waitMs) };
     if (key === 'rate_per_agent') return failure(key, { ...facts, agent_id: name });
     return failure(key, facts);
@@ -291,54 +227,27 @@ class CallRates implements CountSource {
 }
 
 const UNUSED = { fullAt: 0, uncounted: 0, known: undefined, knownFrom: 0 };
-/** A count that was not changed for so long begins again. */
-const KEPT_MS = 3_600_000;
-
-function toShared(stored: Json | undefined): { readonly calls: number; readonly full_at: number } {
-  const { calls, full_at } = toFields(stored);
-  const isRight = typeof calls === 'number' && typeof full_at === 'number';
-  return isRight ? { calls, full_at } : { calls: 0, full_at: 0 };
-}
 
 /** Times are sums of fractions of a millisecond. */
 const ROUNDING_MS = 1e-6;
 
-interface CostBudgetsOptions {
-  /** Units of cost in one day (UTC). */
-  readonly perDay: number | undefined;
-  /** For principals that have a budget of their own. */
-  readonly own: ReadonlyMap<string, number>;
-  readonly clock: Clock;
-  readonly onLimited: (key: string) => void;
-  /** Whether `takeUncounted` is asked. */
-  readonly isShared?: boolean;
-}
-
-interface Account {
-  readonly perDay: number;
-  readonly day: number;
-  spent: number;
-  /** The part of `spent` that the store does not have yet. */
-  uncounted: number;
-}
-
 const KEY = 'cost_per_principal';
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * What the calls of each principal may cost in a day. Kept in memory: a restart begins again, unless
+ * What the calls of each principal may cost in a day (UTC). Kept in memory: a restart begins again, unless
  * the count is shared.
  */
-class CostBudgets implements CountSource {
-  readonly #options: CostBudgetsOptions;
+class CostBudgets {
+  readonly #options: LimitOptions<number>;
   readonly #isOff: boolean;
   readonly #accounts = new RecentMap<Account>(PRINCIPALS);
-  /** Principals whose costs are not in the store yet. */
-  #uncounted = new Map<string, Account>();
+  /** Where costs are counted with other gateways. */
+  readonly noted: NotedCounts<Account> | undefined;
 
-  constructor(options: CostBudgetsOptions) {
+  constructor(options: LimitOptions<number>) {
     this.#options = options;
-    this.#isOff = options.perDay === undefined && options.own.size === 0;
+    this.#isOff = options.limit === undefined && options.own.size === 0;
+    if (options.isShared) this.noted = new NotedCounts(costsToStore);
   }
 
   /** Charges a call, or throws RATE_LIMITED when it costs more than what is left of the day. */
@@ -357,24 +266,16 @@ class CostBudgets implements CountSource {
     if (account) this.#add(principalId, account, -Math.min(cost, account.spent));
   }
 
-  takeUncounted(): readonly Uncounted[] {
-    const taken = [...this.#uncounted].map(([id, account]) => toUncounted(id, account));
-    this.#uncounted = new Map();
-    return taken;
-  }
-
   #add(principalId: string, account: Account, cost: number): void {
     account.spent += cost;
-    if (!this.#options.isShared) return;
-    account.uncounted += cost;
-    if (this.#uncounted.get(principalId) !== account) this.#uncounted.set(principalId, account);
+    this.noted?.add(principalId, account, cost);
   }
 
   #accountOf(principalId: string): Account | undefined {
     const day = Math.floor(this.#options.clock.now() / DAY_MS);
     const known = this.#accounts.get(principalId);
     if (known?.day === day) return known;
-    const perDay = this.#options.own.get(principalId) ?? this.#options.perDay;
+    const perDay = this.#options.own.get(principalId) ?? this.#options.limit;
     if (perDay === undefined) return undefined;
     const account = { perDay, day, spent: 0, uncounted: 0 };
     this.#accounts.set(principalId, account);
@@ -391,26 +292,4 @@ class CostBudgets implements CountSource {
       retry_after_ms: (day + 1) * DAY_MS - this.#options.clock.now(),
     });
   }
-}
-
-/** In the store: what all gateways spent for the principal on this day. */
-function toUncounted(principalId: string, account: Account): Uncounted {
-  let added = { uncounted: 0, spent: 0 };
-  return {
-    key: `${KEY}:${account.day}:${sha256Hex(principalId)}`,
-    addTo: (stored) => {
-      const { uncounted } = account;
-      added = { uncounted, spent: Math.max(0, spentOf(stored) + uncounted) };
-      return { value: { spent: added.spent }, ttlMs: 2 * DAY_MS };
-    },
-    done: () => {
-      account.uncounted -= added.uncounted;
-      account.spent = added.spent + account.uncounted;
-    },
-  };
-}
-
-function spentOf(stored: Json | undefined): number {
-  const { spent } = toFields(stored);
-  return typeof spent === 'number' ? spent : 0;
 }

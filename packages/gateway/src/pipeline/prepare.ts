@@ -2,10 +2,15 @@
 // and `fabric.route.preview` all come through here. Nothing is executed yet.
 
 import type { Clock, GuardedCall, RecursionGuard } from '@starloom/core';
-import type { DelegateRequest, Principal } from '@starloom/identity';
+import {
+  type Authenticator,
+  type DelegateRequest,
+  denied,
+  type Principal,
+} from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
-import type { Breakers } from './agent-gate.ts';
 import { toPolicyCall } from './audit-call.ts';
+import type { Breakers } from './breakers.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { Instances } from './instances.ts';
 import type { CallLimits } from './limits.ts';
@@ -49,6 +54,19 @@ interface PrepareTerms {
   readonly nodeId?: string | undefined;
 }
 
+/** Refuses calls on connections and in jobs, which were let in some time ago, once their credential ended. */
+export function credentialCheck(
+  authenticator: Authenticator,
+): (caller: Pick<Caller, 'principal' | 'isStored'>) => void {
+  return ({ principal, isStored }) => {
+    const isRefused = isStored
+      ? authenticator.isRevoked?.(principal)
+      : !authenticator.isCurrent(principal);
+    if (!isRefused) return;
+    throw denied('revoked', 'The credential was revoked or has expired', 'send another credential');
+  };
+}
+
 /**
  * Charges a call to its caller, unless that was done before, and gives it its place in its trace. RATE_LIMITED,
  * RECURSION_LIMIT, or POLICY_DENIED when the budget of the trace is spent.
@@ -84,9 +102,21 @@ export function prepare<Request extends RouteRequest>(
   deps: PrepareDeps,
   { waitMs = 0, ...terms }: PrepareTerms = {},
 ): PreparedCall<Request> | Promise<PreparedCall<Request>> {
-  const described = waitMs > 0 ? deps.discovery.awaitFor(request, caller, waitMs) : undefined;
+  const described = waitMs > 0 ? awaitAgent(request, caller, waitMs, deps) : undefined;
   if (described) return described.then(() => choose(request, caller, guarded, deps, terms));
   return choose(request, caller, guarded, deps, terms);
+}
+
+/** The agent that is named has nearly always said what it offers. */
+function awaitAgent(
+  request: RouteRequest,
+  caller: Caller,
+  waitMs: number,
+  { registry, discovery }: PrepareDeps,
+): Promise<void> | undefined {
+  const named = request.agent_id === undefined ? undefined : registry.get(request.agent_id);
+  if (named && discovery.known.has(named.manifest)) return undefined;
+  return discovery.awaitFor(request, caller, waitMs);
 }
 
 function choose<Request extends RouteRequest>(

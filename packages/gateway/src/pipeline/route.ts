@@ -14,16 +14,11 @@ import {
   type HeldCapability,
   type RecursionGuard,
   type Registry,
-  suggestionFor,
 } from '@starloom/core';
 import type { Authoriser, Decision, PolicyCall, Principal } from '@starloom/identity';
-import { manifestChanged } from '../pinning/review.ts';
-import { failure } from '../reasons.ts';
 import type { CallRequest } from './call-request.ts';
 import { circuitOf, type Instances } from './instances.ts';
-
-/** Names that a misspelt one is compared with. */
-const MAX_COMPARED = 1_000;
+import { assertNotHeld, deniedBy, noStandIn, notOffered, notServed } from './no-route.ts';
 
 export type RouteRequest = Pick<CallRequest, 'agent_id' | 'capability' | 'stream'>;
 
@@ -101,15 +96,7 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
   if (agent_id !== undefined) return findNamedAgent(agent_id, capability, agents);
   const offering = agents.findByCapability(capability);
   const [first] = offering;
-  if (!first) {
-    assertNotHeld(agents.list(), capability);
-    const starting = agents.list().filter(({ health }) => health.status === 'starting');
-    throw failure('not_offered', {
-      capability,
-      ...(starting.length > 0 && { starting: starting.map(({ manifest }) => manifest.agent_id) }),
-      fix: nearest(capability, agents.list().flatMap(namesOf)),
-    });
-  }
+  if (!first) throw notOffered(capability, agents);
   const usable = usableNow(offering, capability, agents);
   const free = usable.filter((record) => !cycleOf(record, request, call, deps));
   const ready = free.find((record) => instances.isReady(record));
@@ -146,25 +133,7 @@ function findNamedAgent(agentId: string, capability: string, agents: CallableAge
     }
     return record;
   }
-  const offering = agents.findByCapability(capability);
-  const offered_by = offering.map(({ manifest }) => manifest.agent_id);
-  const asked = { agent_id: agentId, capability, offered_by };
-  if (record) {
-    const offers = namesOf(record);
-    throw failure('unknown_capability', { ...asked, offers, fix: nearest(capability, offers) });
-  }
-  const known = agents.list().map(({ manifest }) => manifest.agent_id);
-  throw failure('unknown_agent', { ...asked, fix: nearest(agentId, known) });
-}
-
-/** What was probably meant, of the first names; else where to look. */
-function nearest(name: string, names: readonly string[]): string {
-  const meant = suggestionFor(name, names.slice(0, MAX_COMPARED));
-  return meant ?? 'list the available agents with fabric.agent.list';
-}
-
-function namesOf({ capabilities }: AgentRecord): string[] {
-  return capabilities.map(({ name }) => name);
+  throw notServed(agentId, record, capability, agents);
 }
 
 /** The instances of an agent that may serve the call, the best first. */
@@ -203,26 +172,10 @@ function at(record: AgentRecord, { manifest, health }: AgentInstance): AgentReco
     : { ...record, manifest, health };
 }
 
-function noStandIn({ record, capability, decision }: Candidate): FabricError {
-  const { agent_id } = record.manifest;
-  return deniedBy(
-    decision,
-    { agent_id, capability: capability.name },
-    'sends this call to other agents, and none may serve it',
-  );
-}
-
 /** What waits for approval under this name; not where this spelling itself is served. */
 export function heldAs(record: AgentRecord, capability: string): HeldCapability | undefined {
   const held = findNamed(record.held, capability);
   return held && findCapability(record, capability)?.name !== capability ? held : undefined;
-}
-
-function assertNotHeld(records: readonly AgentRecord[], capability: string): void {
-  for (const { manifest, held } of records) {
-    const found = findNamed(held, capability);
-    if (found) throw manifestChanged(manifest.agent_id, found);
-  }
 }
 
 /** Why a candidate stands where it stands, for people. */
@@ -317,22 +270,4 @@ function visibleTo(
   const capabilities = record.capabilities.filter(isTheirs);
   const held = record.held.filter(isTheirs);
   return capabilities.length + held.length === 0 ? undefined : { ...record, capabilities, held };
-}
-
-/** A refusal by a rule, for a caller that may know of the agent. */
-export function deniedBy(
-  { rule, reason }: Decision,
-  target: { readonly agent_id: string; readonly capability: string },
-  why = 'does not allow this call',
-): FabricError {
-  const because = reason === undefined ? '' : `: ${reason}`;
-  return new FabricError('POLICY_DENIED', `The policy rule "${rule}" ${why}${because}`, {
-    details: {
-      reason: 'policy',
-      rule,
-      ...target,
-      sent: false,
-      fix: 'ask the operator of the gateway, who can change the rule',
-    },
-  });
 }

@@ -11,7 +11,7 @@ import {
 import { isRegistryOperator } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
 import { z } from 'zod';
-import type { Breakers } from '../pipeline/agent-gate.ts';
+import type { Breakers } from '../pipeline/breakers.ts';
 import { circuitOf } from '../pipeline/instances.ts';
 import { type Access, agentsFor } from '../pipeline/route.ts';
 import { toHeldView, toInstanceViews } from './agents.ts';

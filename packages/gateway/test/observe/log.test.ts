@@ -1,7 +1,8 @@
 import { FabricError } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { type LogLevel, RootLog } from '../../src/observe/log.ts';
+import { RootLog } from '../../src/observe/log.ts';
+import type { LogLevel } from '../../src/observe/log-lines.ts';
 import { LogLines } from './support/log-lines.ts';
 
 function openLog(level: LogLevel = 'info') {

@@ -2,13 +2,8 @@ import { Secret } from '@starloom/config';
 import { FabricError } from '@starloom/core';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  clip,
-  REDACTED,
-  redactFields,
-  redactText,
-  toErrorFields,
-} from '../../src/observe/redact.ts';
+import { clip } from '../../src/observe/log-lines.ts';
+import { REDACTED, redactFields, redactText, toErrorFields } from '../../src/observe/redact.ts';
 
 const PLANTED = 'hunter2-planted';
 const SECRET_NAMES = [

@@ -1,7 +1,7 @@
 import { FabricError } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { Breakers } from '../../src/pipeline/agent-gate.ts';
+import { Breakers } from '../../src/pipeline/breakers.ts';
 
 const slow = new FabricError('TIMEOUT', 'slow');
 

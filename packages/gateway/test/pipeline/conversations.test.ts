@@ -3,7 +3,8 @@ import { ManualClock } from '@starloom/core/testing';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { describe, expect, it } from 'vitest';
 import { Conversations } from '../../src/pipeline/conversations.ts';
-import { ParkedCalls, type RunningCall } from '../../src/pipeline/running-call.ts';
+import { ParkedCalls } from '../../src/pipeline/parked-calls.ts';
+import type { RunningCall } from '../../src/pipeline/running-call.ts';
 
 const validators = new SchemaValidators();
 const question = { id: 'name', kind: 'form' as const, schema: { type: 'object' } };

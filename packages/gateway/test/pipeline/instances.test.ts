@@ -1,7 +1,7 @@
 import { type AgentRecord, MemoryRegistry } from '@starloom/core';
 import { exampleManifest, ManualClock } from '@starloom/core/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Breakers } from '../../src/pipeline/agent-gate.ts';
+import { Breakers } from '../../src/pipeline/breakers.ts';
 import { Instances } from '../../src/pipeline/instances.ts';
 
 const on = (node_id: string, change: Parameters<typeof exampleManifest>[0] = {}) =>

@@ -1,4 +1,4 @@
-import type { LogDestination } from '../../../src/observe/log.ts';
+import type { LogDestination } from '../../../src/observe/log-lines.ts';
 
 /** A destination that keeps what it is given. */
 export class LogLines implements LogDestination {

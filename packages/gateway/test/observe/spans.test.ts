@@ -5,7 +5,7 @@ import {
   type CallFacts,
   serverAttributes,
   serverSpanName,
-} from '../../src/observe/telemetry-names.ts';
+} from '../../src/observe/spans.ts';
 
 const request = {
   transport: 'http',

@@ -1,8 +1,27 @@
 // Names of the spans of a gateway, and what each says.
 
-import { ERRORS, type ErrorCode } from '@starloom/core';
+import {
+  ERRORS,
+  type ErrorCode,
+  type FabricError,
+  type Trace,
+  toW3cSpanId,
+  toW3cTraceId,
+} from '@starloom/core';
 import { ATTRIBUTE, type Attributes, knownAttributes } from '@starloom/wire';
-import type { AttemptStart, CallEntry, CallStart, JobFacts } from './active-call.ts';
+import { clip } from './log-lines.ts';
+import type {
+  AttemptOutcome,
+  AttemptStart,
+  CallEntry,
+  CallOutcome,
+  CallStart,
+  JobFacts,
+  ObserverParts,
+} from './observer.ts';
+import { redactText } from './redact.ts';
+
+const MAX_NAME = 128;
 
 /** What a request says of itself. */
 type RequestFacts = Pick<
@@ -12,11 +31,89 @@ type RequestFacts = Pick<
 
 export type CallFacts = Omit<CallEntry, 'trace_id' | 'span_id' | 'job_id' | 'ok' | 'ms'>;
 
+interface AttemptSpanFacts {
+  readonly trace: Trace;
+  readonly capability: string | null;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
 interface RequestSpanFacts extends Pick<RequestFacts, 'transport' | 'method' | 'requestId'> {
   readonly face: string;
   readonly name: string;
   readonly principal: string | null;
   readonly code: ErrorCode | null;
+}
+
+/** Of a call of an agent. */
+export function recordCallSpan(
+  { tracing }: ObserverParts,
+  start: CallStart,
+  entry: CallEntry,
+  outcome: CallOutcome,
+  startMs: number,
+): void {
+  const { trace, method, requestId, job, parentSpanId = trace.parent_span_id } = start;
+  const isProtocolError = outcome.ok ? undefined : outcome.protocolError;
+  const id = typeof requestId === 'string' ? clip(requestId, MAX_NAME) : requestId;
+  tracing.record({
+    ...idsOf(trace, parentSpanId),
+    name: job ? jobSpanName(entry.capability) : serverSpanName(method, entry.tool),
+    kind: job ? 'consumer' : 'server',
+    startMs,
+    endMs: startMs + (entry.ms ?? 0),
+    failure: outcome.ok ? undefined : redactText(outcome.error.message),
+    attributes: serverAttributes(
+      { ...start, requestId: id },
+      entry,
+      isProtocolError ?? !failsInResult(method),
+    ),
+  });
+}
+
+export function recordAttemptSpan(
+  { tracing }: ObserverParts,
+  info: AttemptStart,
+  outcome: AttemptOutcome,
+  { trace, capability, startMs, endMs }: AttemptSpanFacts,
+): void {
+  tracing.record({
+    ...idsOf(trace),
+    name: agentSpanName(info.agentId),
+    kind: 'client',
+    startMs,
+    endMs,
+    failure: outcome.ok ? undefined : redactText(outcome.error.message),
+    attributes: agentAttributes(info, capability, outcome.ok ? null : outcome.error.code),
+  });
+}
+
+/** Of a request that is no call of an agent. */
+export function recordRequestSpan(
+  { tracing, clock }: ObserverParts,
+  request: RequestSpanFacts,
+  trace: Trace,
+  ms: number,
+  error: FabricError | undefined,
+): void {
+  const endMs = clock.now();
+  tracing.record({
+    ...idsOf(trace),
+    name: serverSpanName(request.method, request.name),
+    kind: 'server',
+    startMs: endMs - ms,
+    endMs,
+    failure: error && redactText(error.message),
+    attributes: requestAttributes(request),
+  });
+}
+
+function idsOf({ trace_id, span_id, parent_span_id }: Trace, parent = parent_span_id) {
+  return {
+    traceId: toW3cTraceId(trace_id),
+    spanId: toW3cSpanId(span_id),
+    parentSpanId: parent === null ? undefined : toW3cSpanId(parent),
+  };
 }
 
 /** Of clients. */
@@ -101,7 +198,6 @@ function jobAttributes({ id, attempt, mode }: JobFacts): Attributes {
   };
 }
 
-/** Of a request that is no call of an agent. */
 export function requestAttributes(request: RequestSpanFacts): Attributes {
   const { face, transport, method, name, requestId, principal, code } = request;
   const target = TARGET_ATTRIBUTES.get(method);
