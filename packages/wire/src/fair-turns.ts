@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks';
 const { setImmediate } = globalThis;
 const realNow = performance.now.bind(performance);
 
-const TURN_MS = 2;
+const TURN_MS = 6;
 /** How many that wait go on in one turn, at least. */
 const PARTS = 4;
 /** How many may begin before any of it is done: what many wait for may come for all of them at once. */
@@ -151,7 +151,7 @@ export class FairTurns {
  * For events of streams, asked between two of them: there is one event loop. A call takes some turns, and
  * each of them is so much longer while agents talk as fast as they can.
  */
-export const streamTurns = new FairTurns({ ms: 1 });
+export const streamTurns = new FairTurns({ ms: 4 });
 
 const due: (() => void)[] = [];
 
