@@ -3,9 +3,10 @@
 // credential is one more line in `readCredentials` and one more verifier. A credential that is there but
 // cannot be read is an error, never "none": otherwise a slip of the client would give it another identity.
 
-import { ANONYMOUS_PRINCIPAL, LOCAL_PRINCIPAL, type Principal } from './authorise.ts';
+import { assertNoCredentialInUrl, readWebSocketProtocols } from './credential-carriers.ts';
 import { assertBound, type CertificateVerifier, type ClientCertificate } from './mtls.ts';
-import { isBearerText, KEY_PREFIX, type KnownKeys, type PskVerifier } from './psk.ts';
+import { ANONYMOUS_PRINCIPAL, LOCAL_PRINCIPAL, type Principal } from './principal.ts';
+import { BEARER_TEXT, type KnownKeys, type PskVerifier } from './psk.ts';
 import { failure } from './reasons.ts';
 import { MAX_TOKEN_LENGTH } from './tokens/claims.ts';
 
@@ -108,7 +109,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       }
       const known = connection && proven.get(connection);
       const isKnown = known?.text === credential.text && known.kind === credential.kind;
-      if (isKnown && isCurrent(known.principal)) return assertBound(known.principal, certificate);
+      if (isKnown && isCurrent(known.principal)) {
+        const { principal } = known;
+        return principal.boundTo === undefined ? principal : assertBound(principal, certificate);
+      }
       const keep = (principal: Principal) => {
         assertBound(principal, certificate);
         if (connection) proven.set(connection, { ...credential, principal });
@@ -144,7 +148,7 @@ function readCredential(
   request: Exclude<AuthRequest, { transport: 'stdio' }>,
   takesMandates: boolean,
 ): Credential | undefined {
-  assertNoCredentialInUrl(request.url ?? '');
+  if (request.url !== undefined && /[?@]/.test(request.url)) assertNoCredentialInUrl(request.url);
   const [credential, ...more] = readCredentials(request, takesMandates);
   if (more.length === 0) return credential;
   throw failure('several_credentials');
@@ -161,7 +165,9 @@ function readCredentials(
   add('passport', readToken(headers, 'x-agent-passport'));
   if (takesMandates) add('mandate', readToken(headers, 'x-agent-mandate'));
   add('bearer', readBearer(headers));
-  const { bearer } = readWebSocketProtocols(valuesOf(headers, 'sec-websocket-protocol'));
+  const protocols = valuesOf(headers, 'sec-websocket-protocol');
+  if (protocols.length === 0) return found;
+  const { bearer } = readWebSocketProtocols(protocols);
   if (bearer !== undefined && transport !== 'ws' && found.length === 0) {
     throw failure('malformed/http');
   }
@@ -187,13 +193,6 @@ export function pickCredentials(rawHeaders: readonly string[]): RequestHeaders {
   return picked;
 }
 
-interface WebSocketProtocols {
-  readonly bearer: string | undefined;
-  /** What the client offers besides; the server must choose among these, never the bearer. */
-  readonly protocols: readonly string[];
-}
-
-const BEARER_PREFIX = 'bearer.';
 const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set([
   'authorization',
   'x-agent-passport',
@@ -203,7 +202,6 @@ const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set([
 const CREDENTIAL_LENGTHS: ReadonlySet<number> = new Set(
   Array.from(CREDENTIAL_HEADERS, ({ length }) => length),
 );
-const NO_PROTOCOLS: WebSocketProtocols = { bearer: undefined, protocols: [] };
 
 /** The key in `Authorization: Bearer <key>`; `undefined` when there is no such header. */
 export function readBearer(headers: RequestHeaders): string | undefined {
@@ -211,7 +209,7 @@ export function readBearer(headers: RequestHeaders): string | undefined {
   if (value === undefined) return undefined;
   if (more.length > 0) throw failure('several_credentials/bearer');
   const [, bearer] = /^Bearer +(\S+)$/i.exec(value) ?? [];
-  if (bearer !== undefined && isBearerText(bearer)) return bearer;
+  if (bearer !== undefined && BEARER_TEXT.test(bearer)) return bearer;
   throw failure('malformed/bearer');
 }
 
@@ -225,39 +223,8 @@ function readToken(headers: RequestHeaders, name: string): string | undefined {
   throw failure('malformed/header', { header: name });
 }
 
-/** Splits `Sec-WebSocket-Protocol` into the credential, if there is one, and the protocols. */
-export function readWebSocketProtocols(
-  header: string | readonly string[] | undefined,
-): WebSocketProtocols {
-  if (header === undefined || header.length === 0) return NO_PROTOCOLS;
-  const offered = [header]
-    .flat()
-    .flatMap((line) => line.split(','))
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  const [bearer, ...more] = offered.filter(isCredential);
-  if (more.length > 0) throw failure('several_credentials/protocol');
-  return {
-    bearer: bearer === undefined ? undefined : decodeBearer(bearer),
-    protocols: offered.filter((name) => !isCredential(name)),
-  };
-}
-
-/** Refuses a URL with a credential in it: URLs end up in logs, histories and referrers. */
-function assertNoCredentialInUrl(url: string): void {
-  if (!/[?@]/.test(url)) return;
-  const parsed = URL.parse(url, 'http://localhost');
-  if (!parsed) throw failure('malformed/url');
-  const named = [...parsed.searchParams].some(([name, value]) => {
-    const isSecret = value.startsWith(KEY_PREFIX) || LOOKS_LIKE_TOKEN.test(value);
-    return isSecret || CREDENTIAL_PARAMETERS.has(fold(name));
-  });
-  if (!named && parsed.username === '' && parsed.password === '') return;
-  throw failure('credential_in_url');
-}
-
 /** The values of a header, whatever the case of its name. */
-export function valuesOf(headers: RequestHeaders, wanted: string): readonly string[] {
+function valuesOf(headers: RequestHeaders, wanted: string): readonly string[] {
   let values: readonly string[] = NONE;
   for (const name in headers) {
     if (name.length !== wanted.length || name.toLowerCase() !== wanted) continue;
@@ -268,39 +235,3 @@ export function valuesOf(headers: RequestHeaders, wanted: string): readonly stri
 }
 
 const NONE: readonly string[] = [];
-
-/** A JWT, whatever the parameter is called. */
-const LOOKS_LIKE_TOKEN = /^eyJ[\w-]+\.[\w-]+\./;
-
-const CREDENTIAL_PARAMETERS: ReadonlySet<string> = new Set([
-  'accesstoken',
-  'apikey',
-  'auth',
-  'authorization',
-  'bearer',
-  'key',
-  'mandate',
-  'passport',
-  'psk',
-  'secret',
-  'token',
-  'xagentmandate',
-  'xagentpassport',
-]);
-
-function fold(name: string): string {
-  return name.toLowerCase().replace(/[^a-z]/g, '');
-}
-
-/** Also one in the wrong case or without its key: it was meant as a credential. */
-function isCredential(name: string): boolean {
-  return /^bearer(?:\.|$)/i.test(name);
-}
-
-function decodeBearer(name: string): string {
-  const encoded = name.startsWith(BEARER_PREFIX) ? name.slice(BEARER_PREFIX.length) : '';
-  const bytes = Buffer.from(encoded, 'base64url');
-  const bearer = bytes.toString('latin1');
-  if (bytes.toString('base64url') === encoded && isBearerText(bearer)) return bearer;
-  throw failure('malformed/protocol');
-}

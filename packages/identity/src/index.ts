@@ -1,4 +1,5 @@
-export { AuditLog, type AuditLogOptions, auditFiles } from './audit/audit-log.ts';
+export { type AuditLogOptions, auditFiles } from './audit/audit-files.ts';
+export { AuditLog } from './audit/audit-log.ts';
 export type { AuditEntry, AuditRecord } from './audit/audit-record.ts';
 export {
   type AuditReport,
@@ -12,16 +13,11 @@ export {
   pickCredentials,
   type RequestHeaders,
   readBearer,
-  readWebSocketProtocols,
 } from './authenticator.ts';
 export {
   type AdminArea,
   Authoriser,
-  type Delegation,
-  grantOf,
-  isMandated,
   isRegistryOperator,
-  LOCAL_PRINCIPAL,
   mayAdministrate,
   mayCall,
   mayReach,
@@ -30,13 +26,11 @@ export {
   mayUseAgent,
   mayUseAgents,
   mayUseToolset,
-  onBehalfOf,
-  type Principal,
   scopeProblem,
-  toAuth,
 } from './authorise.ts';
 export { covers, intersect, toAuthority } from './authority.ts';
 export { type Budget, TraceBudgets } from './budgets.ts';
+export { readWebSocketProtocols } from './credential-carriers.ts';
 export {
   type CreatedKey,
   createKey,
@@ -66,8 +60,18 @@ export {
 } from './oauth/oauth-verifier.ts';
 export { ProtectedResource } from './oauth/protected-resource.ts';
 export { type Identity, openIdentity } from './open-identity.ts';
-export { toRecordedFacts } from './policy/facts.ts';
-export type { Decision, Effect, PolicyAgent, PolicyCall } from './policy/policy.ts';
+export type { PolicyAgent, PolicyCall } from './policy/facts.ts';
+export type { Decision, Effect } from './policy/rules.ts';
+export {
+  type Delegation,
+  grantOf,
+  isMandated,
+  LOCAL_PRINCIPAL,
+  onBehalfOf,
+  type Principal,
+  toAuth,
+  toRecordedFacts,
+} from './principal.ts';
 export {
   createPskVerifier,
   generateKey,

@@ -2,7 +2,7 @@
 // when the connection was made; here its names decide who the caller is. The first rule that fits counts.
 
 import { matchesGlob, type TrustTier } from '@starloom/core';
-import type { Principal } from './authorise.ts';
+import type { Principal } from './principal.ts';
 import { failure } from './reasons.ts';
 
 /** Of a connection whose client proved to have the key of the certificate. */

@@ -7,11 +7,12 @@ import type { JSONWebKeySet } from 'jose';
 import { AuditLog } from './audit/audit-log.ts';
 import type { AuditEntry } from './audit/audit-record.ts';
 import { type Authenticator, createAuthenticator, type TokenVerifier } from './authenticator.ts';
-import { type Delegation, isMandated, type Principal } from './authorise.ts';
 import type { Budget } from './budgets.ts';
+import { CredentialValidity } from './credential-validity.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import type { CertificateVerifier } from './mtls.ts';
 import type { OauthVerifier } from './oauth/oauth-verifier.ts';
+import type { Principal } from './principal.ts';
 import type { PskKey } from './psk.ts';
 import { EndedMandates } from './realm/ended-mandates.ts';
 import type { RealmStore, StoreFollower } from './realm/realm-store.ts';
@@ -116,10 +117,11 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
   const record: MintOptions['record'] = async (minted) => audit?.recorded(toMintEntry(minted));
   const onEnd: MintOptions['onEnd'] = ({ jti, exp }) => ended?.add(jti, exp * 1000);
   const mint = new Mint({ keys: signing, clock, epoch, record, onEnd });
-  const callers = new Callers({ ...options, clock, keys, signing, revocations, mint, ended });
-  const { oauth } = options;
-  const isCurrent = (principal: Principal) =>
-    callers.isCurrent(principal) && (oauth?.isCurrent(principal) ?? true);
+  const { buildOf, oauth } = options;
+  const parts = { clock, signing, revocations, mint, ended };
+  const validity = new CredentialValidity({ ...parts, keys, oauth });
+  const { isCurrent, isRevoked } = validity;
+  const callers = new Callers({ ...parts, buildOf, validity });
   const passports = rememberVerified((text) => callers.ofPassport(text), isCurrent);
   const mandates = rememberVerified((token) => callers.ofMandate(token), isCurrent);
   return {
@@ -132,7 +134,7 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
       certificates: options.certificates,
       anonymous,
       isCurrent,
-      isRevoked: callers.isRevoked,
+      isRevoked,
       onChange: (listener: () => void) => {
         listeners.add(listener);
         return () => listeners.delete(listener);
@@ -175,14 +177,14 @@ function toMintEntry({ claims, hash }: Parameters<MintOptions['record']>[0]): Au
 
 interface CallersOptions extends Pick<IdentityOptions, 'buildOf'> {
   readonly clock: Clock;
-  readonly keys: KeyRing;
   readonly signing: SigningKeys;
   readonly revocations: Revocations;
   readonly mint: Mint;
   readonly ended: EndedMandates | undefined;
+  readonly validity: CredentialValidity;
 }
 
-/** From verified tokens to principals, and whether these still hold. */
+/** From verified tokens to principals. */
 class Callers {
   readonly #options: CallersOptions;
 
@@ -190,47 +192,24 @@ class Callers {
     this.#options = options;
   }
 
-  readonly isCurrent = (principal: Principal): boolean => {
-    const { clock, keys, revocations, signing } = this.#options;
-    const { expiresAt, mode, keyId, delegation } = principal;
-    if (expiresAt !== undefined && expiresAt <= clock.now()) return false;
-    if (!delegation) return mode !== 'psk' || keys.isValid(principal);
-    if (keyId !== null && !signing.isPublished(keyId)) return false;
-    const isOver = isMandated(principal) && this.#isOver(delegation.tokenId);
-    return !isOver && this.#isGranted(delegation) && !revocations.reasonAgainst(delegation);
-  };
-
-  readonly isRevoked = ({ mode, keyId, delegation }: Principal): boolean => {
-    const { keys, revocations } = this.#options;
-    if (!delegation) return mode === 'psk' && keyId !== null && keys.isRevoked(keyId);
-    const grant = keyOfGrant(delegation);
-    if (grant !== undefined && keys.isRevoked(grant)) return true;
-    return revocations.reasonAgainst(delegation) !== undefined;
-  };
-
   async ofPassport(text: string): Promise<Principal> {
-    const { signing, revocations, clock } = this.#options;
+    const { signing, revocations, validity, clock } = this.#options;
     const read = await readPassport(text, signing, clock.now());
     const principal = toPassportPrincipal(read, text);
     revocations.assertValid(principal.delegation);
-    return this.#assertCurrent(principal);
+    return validity.assertCurrent(principal);
   }
 
   /** An agent that calls on behalf of its caller. */
   async ofMandate(token: string): Promise<Principal> {
-    const { signing, revocations, clock, mint, ended } = this.#options;
+    const { signing, revocations, validity, clock, mint, ended } = this.#options;
     const read = await readMandate(token, signing.findKey, signing.issuer, clock.now());
     const { jti, exp } = read.claims;
     const principal = this.#toPrincipal(read, token);
     if (!mint.isOwn(jti)) await ended?.follow(jti, exp * 1000);
-    if (this.#isOver(jti)) throw failure('replayed/over');
+    if (validity.isOver(jti)) throw failure('replayed/over');
     revocations.assertValid(principal.delegation);
-    return this.#assertCurrent(principal);
-  }
-
-  #isOver(jti: string): boolean {
-    const { mint, ended } = this.#options;
-    return mint.isOwn(jti) ? mint.isOver(jti) : ended?.isAccepted(jti) === false;
+    return validity.assertCurrent(principal);
   }
 
   #toPrincipal(read: ReadToken<MandateClaims>, token: string) {
@@ -247,26 +226,9 @@ class Callers {
       actors: [{ sub, cog }, ...toActors(act)],
     });
   }
-
-  /** A mandate of a caller with a key lives no longer than that key. */
-  #isGranted(delegation: Delegation): boolean {
-    const keyId = keyOfGrant(delegation);
-    return keyId === undefined || this.#options.keys.isLive(keyId);
-  }
-
-  #assertCurrent(principal: Principal): Principal {
-    if (this.isCurrent(principal)) return principal;
-    const { expiresAt = 0 } = principal;
-    throw failure(expiresAt <= this.#options.clock.now() ? 'expired' : 'revoked');
-  }
 }
 
 /** What is left of the time of a mandate; it was minted at any moment of its second. */
 function budgetOf({ bud: { calls, ms }, iat }: MandateClaims, now: number): Budget {
   return { calls, ms: Math.max(0, Math.min(ms, (iat + 1) * 1000 + ms - now)) };
-}
-
-/** The key that a mandate goes back to, where its caller came with one. */
-function keyOfGrant({ mandateId }: Delegation): string | undefined {
-  return /^key:(.+)$/.exec(mandateId)?.[1];
 }

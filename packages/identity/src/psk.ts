@@ -5,7 +5,7 @@
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FabricError, TrustTier } from '@starloom/core';
-import type { Principal } from './authorise.ts';
+import type { Principal } from './principal.ts';
 import { failure } from './reasons.ts';
 
 interface PskOwner {
@@ -86,7 +86,7 @@ function toPrincipal({ principal, tier, scopes, key_id, expiresAt }: PskKey): Pr
 
 function toStoredHash(key: PskKey): string {
   if ('key' in key) {
-    if (isBearerText(key.key)) return hashKey(key.key);
+    if (BEARER_TEXT.test(key.key)) return hashKey(key.key);
     throw badKey(
       key,
       'cannot be sent in a header: it is empty, too long, or has characters that are not visible ASCII',
@@ -118,12 +118,8 @@ export function hashKey(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-/** Keys are short; access tokens of some providers are not. */
-const MAX_LENGTH = 8192;
-/** Visible ASCII; no comma, since HTTP joins repeated headers with it. */
-const BEARER_TEXT = /^[\x21-\x2b\x2d-\x7e]+$/;
-
-/** Can this text be sent as a bearer credential? */
-export function isBearerText(text: string): boolean {
-  return text.length <= MAX_LENGTH && BEARER_TEXT.test(text);
-}
+/**
+ * What can be sent as a bearer credential: visible ASCII; no comma, since HTTP joins repeated headers
+ * with it. Keys are short; access tokens of some providers are not.
+ */
+export const BEARER_TEXT = /^[\x21-\x2b\x2d-\x7e]{1,8192}$/;

@@ -7,7 +7,7 @@ import {
   Policy,
   type PolicySpec,
   type RuleSpec,
-} from '../src/policy/policy.ts';
+} from '../src/policy/index.ts';
 
 const ada: Principal = { ...LOCAL_PRINCIPAL, id: 'ada', tier: 'org', mode: 'psk', keyId: 'desk' };
 const guest: Principal = { ...ada, id: 'guest', tier: 'public', scopes: ['agent:*'] };

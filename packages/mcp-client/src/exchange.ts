@@ -69,8 +69,9 @@ export class Exchange {
   /** Why there will be no result, once that is known. */
   get failure(): FabricError | undefined {
     const outcome = this.#outcome;
-    if (outcome === undefined || FabricError.is(outcome)) return outcome;
-    return 'error' in outcome ? rpcFailure(outcome.error) : undefined;
+    if (outcome === undefined) return undefined;
+    if ('error' in outcome) return rpcFailure(outcome.error);
+    return 'result' in outcome || !FabricError.is(outcome) ? undefined : outcome;
   }
 
   /** Resolves when there is something to read. */

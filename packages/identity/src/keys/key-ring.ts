@@ -2,7 +2,7 @@
 // which come and go while it runs. A change makes a whole new table; the old one is never edited.
 
 import type { Clock, Log } from '@starloom/core';
-import type { Principal } from '../authorise.ts';
+import type { Principal } from '../principal.ts';
 import { createPskVerifier, type KnownKeys, type PskKey, type PskVerifier } from '../psk.ts';
 import { LiveFile } from '../state/state-file.ts';
 import { type KeyRecord, type KeysFile, keysFile } from './key-records.ts';
@@ -21,12 +21,12 @@ export class KeyRing implements PskVerifier {
   readonly #options: KeyRingOptions;
   #file: LiveFile<KeysFile> | undefined;
   #verifier: PskVerifier;
-  #live: ReadonlyMap<string, KeyRecord | 'configured'>;
+  /** Until when each key may be used, by its id; in milliseconds. */
+  validUntil: ReadonlyMap<string, number> = new Map();
 
   private constructor(options: KeyRingOptions) {
     this.#options = options;
     this.#verifier = createPskVerifier(options.configured);
-    this.#live = new Map();
   }
 
   /** BAD_INPUT when a key of the file has the id or the secret of a configured one. */
@@ -55,10 +55,7 @@ export class KeyRing implements PskVerifier {
   }
 
   isLive(keyId: string): boolean {
-    const known = this.#live.get(keyId);
-    if (known === undefined || known === 'configured') return known !== undefined;
-    const { expires_at } = known;
-    return expires_at === null || Date.parse(expires_at) > this.#options.clock.now();
+    return (this.validUntil.get(keyId) ?? 0) > this.#options.clock.now();
   }
 
   /** Whether the key was ended by command; one that is unknown here may be of another gateway. */
@@ -84,7 +81,7 @@ export class KeyRing implements PskVerifier {
     this.#use({ ...file, keys });
     const left_out = file.keys.length - keys.length;
     if (left_out > 0) log.error({ left_out }, 'keys with the id of a configured key are refused');
-    log.info({ keys: this.#live.size }, 'shared keys were read again');
+    log.info({ keys: this.validUntil.size }, 'shared keys were read again');
     onChange();
   }
 
@@ -92,14 +89,17 @@ export class KeyRing implements PskVerifier {
     const { configured } = this.#options;
     const stored = keys.filter(({ revoked_at }) => revoked_at === null);
     this.#verifier = createPskVerifier([...configured, ...stored.map(toPskKey)]);
-    this.#live = new Map<string, KeyRecord | 'configured'>([
-      ...configured.map(({ key_id }) => [key_id, 'configured'] as const),
-      ...stored.map((record) => [record.key_id, record] as const),
+    this.validUntil = new Map([
+      ...configured.map(({ key_id }) => [key_id, Infinity] as const),
+      ...stored.map(({ key_id, expires_at }) => [key_id, toMs(expires_at) ?? Infinity] as const),
     ]);
   }
 }
 
 function toPskKey({ key_id, key_hash, principal, tier, scopes, expires_at }: KeyRecord): PskKey {
-  const expiresAt = expires_at === null ? undefined : Date.parse(expires_at);
-  return { key_id, key_hash, principal, tier, scopes, expiresAt };
+  return { key_id, key_hash, principal, tier, scopes, expiresAt: toMs(expires_at) };
+}
+
+function toMs(time: string | null): number | undefined {
+  return time === null ? undefined : Date.parse(time);
 }

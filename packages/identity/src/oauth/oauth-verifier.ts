@@ -12,8 +12,8 @@ import {
 import { createGuardedFetch, type GuardedFetch } from '@starloom/wire';
 import { z } from 'zod';
 import type { TokenVerifier } from '../authenticator.ts';
-import type { Principal } from '../authorise.ts';
 import { boundCertificate } from '../mtls.ts';
+import type { Principal } from '../principal.ts';
 import { failure } from '../reasons.ts';
 import { SKEW_S } from '../tokens/claims.ts';
 import { parseStrict, pathsOf, readHeader, rememberVerified } from '../tokens/read-token.ts';

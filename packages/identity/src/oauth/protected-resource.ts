@@ -2,7 +2,7 @@
 // which scopes are needed (RFC 6750).
 
 import type { FabricError } from '@starloom/core';
-import type { Principal } from '../authorise.ts';
+import type { Principal } from '../principal.ts';
 import { failure } from '../reasons.ts';
 import type { OauthIssuer, OauthOptions } from './oauth-verifier.ts';
 

@@ -31,7 +31,7 @@ const TIMES: ReadonlySet<string> = new Set([
   'getMinutes',
 ]);
 /** Others of CEL take more than linear time, or have no use in a rule. */
-export const FUNCTIONS: ReadonlySet<string> = new Set([
+const FUNCTIONS: ReadonlySet<string> = new Set([
   'startsWith',
   'endsWith',
   'contains',

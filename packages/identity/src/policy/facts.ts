@@ -12,13 +12,7 @@ import {
   UNKNOWN_VERSION,
 } from '@starloom/core';
 import { z } from 'zod';
-import {
-  type Delegation,
-  grantOf,
-  LOCAL_PRINCIPAL,
-  onBehalfOf,
-  type Principal,
-} from '../authorise.ts';
+import { type Delegation, LOCAL_PRINCIPAL, onBehalfOf, type Principal } from '../principal.ts';
 
 interface Fact<Source> {
   /** In rules. */
@@ -220,22 +214,7 @@ export const recordedFields = {
   depth: z.int().optional(),
 };
 
-type RecordedFacts = z.output<z.ZodObject<typeof recordedFields>>;
-
-export function toRecordedFacts(
-  principal: Principal,
-  { depth, originTier }: { readonly [Key in keyof PolicyCall]?: PolicyCall[Key] | undefined } = {},
-): RecordedFacts {
-  return {
-    principal: onBehalfOf(principal),
-    delegate: principal.delegation?.delegateId,
-    grant: grantOf(principal),
-    mode: principal.mode,
-    tier: principal.tier,
-    origin_tier: originTier,
-    depth,
-  };
-}
+export type RecordedFacts = z.output<z.ZodObject<typeof recordedFields>>;
 
 /** The call as rules saw it; its scopes are those that its key has now. */
 export function fromRecordedFacts(

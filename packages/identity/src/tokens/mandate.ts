@@ -5,8 +5,8 @@
 import type { FabricError } from '@starloom/core';
 import { createGuardedFetch } from '@starloom/wire';
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet } from 'jose';
-import type { Actor } from '../authorise.ts';
 import { covers, notCovered } from '../authority.ts';
+import type { Actor } from '../principal.ts';
 import { failure } from '../reasons.ts';
 import {
   assertClaims,

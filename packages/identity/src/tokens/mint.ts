@@ -13,14 +13,6 @@ import {
 } from '@starloom/core';
 import { z } from 'zod';
 import {
-  type Actor,
-  type Delegation,
-  grantOf,
-  isMandated,
-  onBehalfOf,
-  type Principal,
-} from '../authorise.ts';
-import {
   type Authority,
   covers,
   forTier,
@@ -28,6 +20,14 @@ import {
   notCovered,
   toAuthority,
 } from '../authority.ts';
+import {
+  type Actor,
+  type Delegation,
+  grantOf,
+  isMandated,
+  onBehalfOf,
+  type Principal,
+} from '../principal.ts';
 import { failure } from '../reasons.ts';
 import {
   globsSchema,

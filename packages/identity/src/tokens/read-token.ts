@@ -7,9 +7,9 @@ import { jsonExcess, membersIn } from '@starloom/wire';
 import { type CryptoKey, compactVerify, errors, type JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
 import type { TokenVerifier } from '../authenticator.ts';
-import { type Delegation, type Principal, toOwnerId } from '../authorise.ts';
 import { toScopes } from '../authority.ts';
 import { boundCertificate } from '../mtls.ts';
+import { type Delegation, type Principal, toOwnerId } from '../principal.ts';
 import { failure } from '../reasons.ts';
 import { MAX_TOKEN_LENGTH, type MandateClaims, type PassportClaims } from './claims.ts';
 

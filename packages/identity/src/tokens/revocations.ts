@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Log } from '@starloom/core';
 import { z } from 'zod';
-import type { Delegation } from '../authorise.ts';
+import type { Delegation } from '../principal.ts';
 import { failure } from '../reasons.ts';
 import { changeState, LiveFile, readState, type StateFileOptions } from '../state/state-file.ts';
 import { GRANT_PREFIX, MAX_PASSPORT_S, SKEW_S } from './claims.ts';
