@@ -2,15 +2,8 @@
 // the length of strings. A key of the value is read only where the value itself has it.
 
 import { isObject } from '@starloom/core';
-import {
-  type Check,
-  type Compiler,
-  fieldsOf,
-  namesOf,
-  numberOf,
-  type SchemaFields,
-  type Validation,
-} from './validation.ts';
+import { type Compiler, fieldsOf, namesOf, numberOf, type SchemaFields } from './schema-fields.ts';
+import type { Check, Validation } from './validation.ts';
 
 export type Members = Readonly<Record<string, unknown>>;
 
