@@ -21,7 +21,7 @@ import {
   META,
   toMeta,
 } from '@starloom/core';
-import type { Exchange } from './exchange.ts';
+import { Exchange } from './exchange.ts';
 import { metaOf } from './http-headers.ts';
 
 /** Ids of our own requests start here; those of the SDK's client are small numbers or strings. */
@@ -63,6 +63,15 @@ export interface ExchangeOptions {
 export interface NumberedRequest extends JSONRPCRequest {
   readonly id: number;
 }
+
+/** An exchange that failed before anything was sent. */
+export function unsentExchange(id: number, error: FabricError): Exchange {
+  const exchange = new Exchange(id, { pause: nothing, resume: nothing, release: nothing });
+  exchange.fail(error.with({ sent: false }));
+  return exchange;
+}
+
+function nothing(): void {}
 
 export interface RpcError {
   readonly code: number;

@@ -4,7 +4,7 @@
 import type { JSONRPCRequest } from '@modelcontextprotocol/client';
 import { FabricError, type Fields, isAway } from '@starloom/core';
 import { cancelAnswer, type RpcAnswer } from './agent-transport.ts';
-import type { McpConnection, SendOptions } from './connection.ts';
+import type { McpConnection } from './connection.ts';
 import type { Exchange } from './exchange.ts';
 import { type LaneLease, type Lanes, putRight, throwUnsent } from './lanes.ts';
 import { toParamHeaders } from './param-headers.ts';
@@ -46,15 +46,15 @@ export class McpCall implements Disposable {
   readonly #lanes: Lanes;
   readonly #lease: LaneLease;
   readonly #signal: AbortSignal;
-  readonly #principal: string | null;
+  readonly #principal: string | undefined;
   #connection: McpConnection | undefined;
   #exchange: Exchange | undefined;
 
-  constructor(lanes: Lanes, lease: LaneLease, { signal, principal = null }: CallOptions) {
+  constructor(lanes: Lanes, lease: LaneLease, { signal, principal }: CallOptions) {
     this.#lanes = lanes;
     this.#lease = lease;
     this.#signal = signal;
-    this.#principal = principal;
+    this.#principal = principal ?? undefined;
   }
 
   /** Of the connection that the last request used. */
@@ -64,7 +64,9 @@ export class McpCall implements Disposable {
 
   /** Sends any request and waits for the first sign of an answer. */
   send(method: string, params: Fields, { progress = true } = {}): Promise<Answer> {
-    return this.#begin((connection) => connection.send(method, params, this.#with({ progress })));
+    return this.#begin((connection) =>
+      connection.send(method, params, { progress, principal: this.#principal }),
+    );
   }
 
   /**
@@ -78,7 +80,11 @@ export class McpCall implements Disposable {
         const begin = (given: ToolParams) => {
           const params = { name: tool?.name ?? name, ...given };
           const headers = tool && paramHeadersOf(tool, params.arguments);
-          return connection.send('tools/call', params, this.#with({ progress: true, headers }));
+          return connection.send('tools/call', params, {
+            progress: true,
+            headers,
+            principal: this.#principal,
+          });
         };
         const given = toParams(tool, connection);
         return given instanceof Promise ? given.catch(throwUnsent).then(begin) : begin(given);
@@ -165,10 +171,6 @@ export class McpCall implements Disposable {
       this.#exchange = exchange;
       return exchange;
     }
-  }
-
-  #with(options: SendOptions): SendOptions {
-    return { ...options, principal: this.#principal ?? undefined };
   }
 }
 

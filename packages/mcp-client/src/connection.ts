@@ -28,7 +28,7 @@ import {
   OlderSubscriptions,
 } from './subscriptions.ts';
 
-export interface SendOptions extends ExchangeOptions {
+interface SendOptions extends ExchangeOptions {
   /** Wants progress; the token is the id of the exchange. */
   readonly progress?: boolean;
 }

@@ -27,15 +27,6 @@ export interface ExchangeLine {
   release(cancelled: FabricError | undefined): void;
 }
 
-/** An exchange that failed before anything was sent. */
-export function unsentExchange(id: number, error: FabricError): Exchange {
-  const exchange = new Exchange(id, { pause: nothing, resume: nothing, release: nothing });
-  exchange.fail(error.with({ sent: false }));
-  return exchange;
-}
-
-function nothing(): void {}
-
 const HELD_NOTIFICATIONS = 64;
 const HELD_BYTES = 262_144;
 
@@ -183,14 +174,11 @@ function parseJson(text: string): unknown {
 
 function isMessage(value: unknown): value is JSONRPCMessage {
   if (!isObject(value)) return false;
-  if (typeof value.method === 'string') return isParams(value.params);
+  const { method, params } = value;
+  if (typeof method === 'string') return params === undefined || isObject(params);
   if (isObject(value.result)) return isId(value.id);
   const error = value.error;
   return isObject(error) && Number.isInteger(error.code) && typeof error.message === 'string';
-}
-
-function isParams(value: unknown): boolean {
-  return value === undefined || isObject(value);
 }
 
 function isId(value: unknown): boolean {

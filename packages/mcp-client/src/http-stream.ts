@@ -51,26 +51,18 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   lastEventId: string | undefined;
   /** How long the server asks to wait before a reconnection. */
   retryMs: number | undefined;
+  /** Has its last byte come? */
+  isEnding = false;
+  isOver = false;
 
   readonly #listener: StreamListener;
   readonly #options: StreamOptions;
   #controller: Dispatcher.DispatchController | undefined;
   #body: HttpBody = IGNORED_BODY;
-  #isEnding = false;
-  #isOver = false;
 
   constructor(listener: StreamListener, options: StreamOptions) {
     this.#listener = listener;
     this.#options = options;
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** Has its last byte come? */
-  get isEnding(): boolean {
-    return this.#isEnding;
   }
 
   pause(): void {
@@ -83,18 +75,18 @@ export class HttpStream implements Dispatcher.DispatchHandler {
 
   /** Closes the stream without another word to the listener. */
   abort(reason: Error): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.isOver) return;
+    this.isOver = true;
     this.#controller?.abort(reason);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#isOver) controller.abort(new Error('aborted before the request was sent'));
+    if (this.isOver) controller.abort(new Error('aborted before the request was sent'));
   }
 
   onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
-    if (status < 200 || this.#isOver) return;
+    if (status < 200 || this.isOver) return;
     if (status >= 300) {
       this.#body = this.#refusalBody(status, headers);
       return;
@@ -109,7 +101,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#isEnding = true;
+    this.isEnding = true;
     this.#guard(() => this.#body.end());
     this.#close(undefined);
   }
@@ -155,7 +147,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
         this.lastEventId = id ?? this.lastEventId;
         this.retryMs = retry ?? this.retryMs;
         if (event === 'message' && data !== '') this.#deliver(data);
-        if (this.#isOver) return;
+        if (this.isOver) return;
       }
     };
     return { push, end: () => {} };
@@ -163,12 +155,12 @@ export class HttpStream implements Dispatcher.DispatchHandler {
 
   #deliver(text: string, isCounted = false): void {
     for (const message of parseMessages(text, isCounted)) {
-      if (!this.#isOver) this.#listener.onMessage(message, text.length);
+      if (!this.isOver) this.#listener.onMessage(message, text.length);
     }
   }
 
   #guard(read: () => void): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     try {
       read();
     } catch (error) {
@@ -183,8 +175,8 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   }
 
   #close(failure: StreamFailure | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.isOver) return;
+    this.isOver = true;
     this.#listener.onClose(failure);
   }
 }

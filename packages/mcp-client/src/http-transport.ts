@@ -17,10 +17,11 @@ import {
   isModern,
   isQuestion,
   type NumberedRequest,
+  unsentExchange,
   withTrace,
 } from './agent-transport.ts';
 import { EndingStreams } from './ending-streams.ts';
-import { type Exchange, unsentExchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
 import { HttpSession } from './http-session.ts';
@@ -147,23 +148,13 @@ export interface HttpEndpointOptions {
  */
 export class HttpEndpoint {
   readonly #pool: Pool;
-  readonly #uri: string;
   readonly #path: string;
-  readonly #headers: Headers;
-  readonly #maxMessageBytes: number;
-  readonly #excerpt: Excerpt;
-  readonly #isTraced: boolean;
-  readonly #authorization: Authorization | undefined;
+  readonly #options: HttpEndpointOptions;
 
   constructor(options: HttpEndpointOptions) {
     const url = new URL(options.uri);
-    this.#uri = options.uri;
     this.#path = `${url.pathname}${url.search}`;
-    this.#headers = options.headers;
-    this.#maxMessageBytes = options.maxMessageBytes;
-    this.#excerpt = options.excerpt;
-    this.#isTraced = options.isTraced ?? false;
-    this.#authorization = options.authorization;
+    this.#options = options;
     this.#pool = new Pool(url.origin, {
       connections: options.connections,
       connectTimeout: options.connectTimeoutMs,
@@ -180,25 +171,25 @@ export class HttpEndpoint {
     listener: StreamListener,
     extra?: Readonly<Headers>,
   ): HttpStream {
-    const sent = this.#isTraced ? withTrace(message) : message;
-    const headers = postHeaders(this.#headers, extra, sent, session);
+    const sent = this.#options.isTraced ? withTrace(message) : message;
+    const headers = postHeaders(this.#options.headers, extra, sent, session);
     const expects = 'method' in message && 'id' in message ? 'messages' : 'nothing';
     return this.#dispatch('POST', headers, JSON.stringify(sent), expects, listener);
   }
 
   /** The stream of a session, from after `lastEventId` on when that is given. */
   get(session: SessionHeaders, listener: StreamListener, lastEventId?: string): HttpStream {
-    const headers = sessionHeaders(this.#headers, session, lastEventId);
+    const headers = sessionHeaders(this.#options.headers, session, lastEventId);
     return this.#dispatch('GET', headers, null, 'messages', listener);
   }
 
   delete(session: SessionHeaders, listener: StreamListener): HttpStream {
-    const headers = sessionHeaders(this.#headers, session);
+    const headers = sessionHeaders(this.#options.headers, session);
     return this.#dispatch('DELETE', headers, null, 'nothing', listener);
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#pool.destroy(), this.#authorization?.close()]);
+    await Promise.all([this.#pool.destroy(), this.#options.authorization?.close()]);
   }
 
   #dispatch(
@@ -208,10 +199,10 @@ export class HttpEndpoint {
     expects: 'messages' | 'nothing',
     listener: StreamListener,
   ): HttpStream {
-    const authorization = this.#authorization;
+    const { authorization, maxMessageBytes, excerpt, uri } = this.#options;
     const stream = new HttpStream(listener, {
-      maxMessageBytes: this.#maxMessageBytes,
-      excerpt: this.#excerpt,
+      maxMessageBytes,
+      excerpt,
       expects,
       inSession: headers['mcp-session-id'] !== undefined,
       explain: authorization && ((refusal) => authorization.explainRefusal(refusal)),
@@ -222,7 +213,7 @@ export class HttpEndpoint {
       const send: SendWith = (credentials, handler) => {
         this.#pool.dispatch({ ...request, headers: { ...headers, ...credentials } }, handler);
       };
-      void sendAuthorized({ stream, tokens, method, uri: this.#uri, send });
+      void sendAuthorized({ stream, tokens, method, uri, send });
       return stream;
     }
     atTurnEnd(() => {

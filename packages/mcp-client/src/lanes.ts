@@ -28,7 +28,7 @@ interface LaneQuestion extends Disposable {
 
 interface OpenQuestion {
   readonly lane: Lane;
-  readonly principal: string | null;
+  readonly principal: string | undefined;
   readonly control: AbortController;
 }
 
@@ -67,7 +67,7 @@ export class Lanes {
   }
 
   /** Marks the connection as waiting for an answer of this principal, until it is disposed. */
-  ask(lane: Lane, principal: string | null): LaneQuestion {
+  ask(lane: Lane, principal: string | undefined): LaneQuestion {
     const question = { lane, principal, control: new AbortController() };
     this.#questions.add(question);
     if (lane === this.main) this.sharedLease = undefined;

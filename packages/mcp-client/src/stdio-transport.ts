@@ -28,15 +28,10 @@ import {
   isNotification,
   isQuestion,
   type NumberedRequest,
+  unsentExchange,
   withTrace,
 } from './agent-transport.ts';
-import {
-  Exchange,
-  isResponse,
-  parseMessages,
-  type RpcResponse,
-  unsentExchange,
-} from './exchange.ts';
+import { Exchange, isResponse, parseMessages, type RpcResponse } from './exchange.ts';
 import { metaOf } from './http-headers.ts';
 import { failure } from './reasons.ts';
 

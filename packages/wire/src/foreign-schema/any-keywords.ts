@@ -3,16 +3,13 @@
 
 import { canonicalJson } from '@starloom/core';
 import {
-  type Check,
   type Compiler,
   listOf,
   namesOf,
   type SchemaFields,
   SchemaProblem,
-  type Seen,
-  sizeOf,
-  type Validation,
-} from './validation.ts';
+} from './schema-fields.ts';
+import { type Check, type Seen, sizeOf, type Validation } from './validation.ts';
 
 const JSON_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'null'] as const;
 

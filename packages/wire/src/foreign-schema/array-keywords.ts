@@ -2,7 +2,8 @@
 // `prefixItems` and `items`.
 
 import { toKey } from './any-keywords.ts';
-import { type Check, type Compiler, numberOf, type SchemaFields, sizeOf } from './validation.ts';
+import { type Compiler, numberOf, type SchemaFields } from './schema-fields.ts';
+import { type Check, sizeOf } from './validation.ts';
 
 /** In units of work. */
 const MAX_WRITTEN = 16_384;

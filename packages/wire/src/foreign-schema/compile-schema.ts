@@ -2,6 +2,8 @@
 // generated, fetched or registered: compiling takes time linear in the schema, and two schemas never
 // meet, whatever they call themselves. Only what can be reached from the root is looked at.
 
+import { createHash } from 'node:crypto';
+import type { Log } from '@starloom/core';
 import {
   allOfCheck,
   anyOfCheck,
@@ -19,17 +21,14 @@ import { objectChecks, unevaluatedPropertiesCheck } from './object-keywords.ts';
 import { numberChecks, stringChecks } from './plain-keywords.ts';
 import { References } from './references.ts';
 import {
-  type ByType,
-  type Check,
   type Compiler,
-  checkByType,
   fieldsOf,
   listOf,
   type PatternTest,
   type SchemaFields,
   SchemaProblem,
-  type Seen,
-} from './validation.ts';
+} from './schema-fields.ts';
+import { type ByType, type Check, checkByType, type Seen } from './validation.ts';
 
 export interface CompiledSchema {
   readonly check: Check;
@@ -43,7 +42,7 @@ const MAX_DEPTH = 128;
 const MAX_PATTERN_SIZE = 10_000;
 
 /** Throws SchemaProblem for a schema that cannot be used. */
-export function compileSchema(schema: SchemaFields): CompiledSchema {
+function compileSchema(schema: SchemaFields): CompiledSchema {
   const compiler = new SchemaCompiler(schema);
   const check = compiler.root();
   return { check, undecided: compiler.undecided };
@@ -178,4 +177,90 @@ function seeing(byType: ByType): Check {
 
 function present(checks: readonly (Check | undefined)[]): Check[] {
   return checks.filter((check) => check !== undefined);
+}
+
+const MAX_KEPT = 1_024;
+/** Of all schemas whose compiled form is kept; that takes some forty times as many bytes. */
+const MAX_KEPT_CHARACTERS = 524_288;
+const MAX_CHARACTERS = 262_144;
+const MAX_SHOWN = 5;
+
+export type Compiled = CompiledSchema | SchemaProblem;
+
+interface Kept {
+  readonly compiled: Compiled;
+  readonly characters: number;
+}
+
+export interface KeptSchemasOptions {
+  readonly log?: Log | undefined;
+  readonly maxKept?: number;
+}
+
+/**
+ * A schema is compiled once, however often its text comes again, and the latest used are kept: an agent that
+ * changes its schemas takes no more room than another.
+ */
+export class KeptSchemas {
+  readonly #log: Log | undefined;
+  readonly #maxKept: number;
+  /** By digest, the latest used last. */
+  readonly #kept = new Map<string, Kept>();
+  #characters = 0;
+
+  constructor({ log, maxKept = MAX_KEPT }: KeptSchemasOptions) {
+    this.#log = log;
+    this.#maxKept = maxKept;
+  }
+
+  get size(): number {
+    return this.#kept.size;
+  }
+
+  find(schema: SchemaFields): Compiled {
+    const json = toJson(schema);
+    const digest = createHash('sha256').update(json).digest('base64');
+    const compiled = this.#forget(digest)?.compiled ?? this.#compile(schema);
+    this.#kept.set(digest, { compiled, characters: json.length });
+    this.#characters += json.length;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= this.#maxKept && this.#characters <= MAX_KEPT_CHARACTERS) break;
+      this.#forget(oldest);
+    }
+    return compiled;
+  }
+
+  #forget(digest: string): Kept | undefined {
+    const kept = this.#kept.get(digest);
+    if (!kept) return undefined;
+    this.#kept.delete(digest);
+    this.#characters -= kept.characters;
+    return kept;
+  }
+
+  /** What cannot be used is kept as well, and not tried again. */
+  #compile(schema: SchemaFields): Compiled {
+    try {
+      const compiled = compileSchema(schema);
+      if (compiled.undecided.length > 0) {
+        const patterns = compiled.undecided.slice(0, MAX_SHOWN);
+        this.#log?.warn({ patterns }, 'patterns of a schema are not checked: left to the agent');
+      }
+      return compiled;
+    } catch (error) {
+      if (error instanceof SchemaProblem) return error;
+      throw error;
+    }
+  }
+}
+
+function toJson(schema: SchemaFields): string {
+  let json: string;
+  try {
+    json = JSON.stringify(schema);
+  } catch (cause) {
+    throw new SchemaProblem('it is nested too deep', { cause });
+  }
+  if (json.length <= MAX_CHARACTERS) return json;
+  throw new SchemaProblem('it is too large');
 }

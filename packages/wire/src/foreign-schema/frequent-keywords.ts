@@ -2,15 +2,8 @@
 // the length of strings. A key of the value is read only where the value itself has it.
 
 import { isObject } from '@starloom/core';
-import {
-  type Check,
-  type Compiler,
-  fieldsOf,
-  namesOf,
-  numberOf,
-  type SchemaFields,
-  type Validation,
-} from './validation.ts';
+import { type Compiler, fieldsOf, namesOf, numberOf, type SchemaFields } from './schema-fields.ts';
+import type { Check, Validation } from './validation.ts';
 
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -21,7 +14,8 @@ export function requiredCheck({ required }: SchemaFields): Check | undefined {
   return (value, validation) => {
     validation.spend(names.length / 8);
     for (const name of names) {
-      if (!Object.hasOwn(value as Members, name)) return refuseMissing(name, validation);
+      if (Object.hasOwn(value as Members, name)) continue;
+      return validation.fail(`must have required property '${name.slice(0, 100)}'`);
     }
     return true;
   };
@@ -111,8 +105,4 @@ function codePointsIn(text: string): number {
 
 export function refuseKey(key: string, validation: Validation): false {
   return validation.fail(`has no property "${key.slice(0, 100)}"`);
-}
-
-function refuseMissing(name: string, validation: Validation): false {
-  return validation.fail(`must have required property '${name.slice(0, 100)}'`);
 }

@@ -1,2 +1,2 @@
+export { SchemaProblem } from './schema-fields.ts';
 export { SchemaValidators } from './schema-validators.ts';
-export { SchemaProblem } from './validation.ts';

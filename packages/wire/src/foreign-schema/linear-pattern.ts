@@ -4,7 +4,7 @@
 // to refuse the schema would make tools unusable that work today.
 
 import { RE2JS } from 're2js';
-import { SchemaProblem } from './validation.ts';
+import { SchemaProblem } from './schema-fields.ts';
 
 export interface LinearPattern {
   test(text: string): boolean;

@@ -8,7 +8,8 @@ import {
   refuseKey,
   requiredCheck,
 } from './frequent-keywords.ts';
-import { type Check, type Compiler, fieldsOf, numberOf, type SchemaFields } from './validation.ts';
+import { type Compiler, fieldsOf, numberOf, type SchemaFields } from './schema-fields.ts';
+import type { Check } from './validation.ts';
 
 export function objectChecks(schema: SchemaFields, compiler: Compiler): Check[] {
   return [

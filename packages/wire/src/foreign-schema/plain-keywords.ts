@@ -2,7 +2,8 @@
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { lengthCheck } from './frequent-keywords.ts';
-import { type Check, type Compiler, numberOf, type SchemaFields } from './validation.ts';
+import { type Compiler, numberOf, type SchemaFields } from './schema-fields.ts';
+import type { Check } from './validation.ts';
 
 const BOUNDS = {
   minimum: [(value: number, bound: number) => value >= bound, '>='],

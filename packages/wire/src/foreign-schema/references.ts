@@ -2,7 +2,7 @@
 // fetched, and a schema that refers to it cannot be used.
 
 import { isObject } from '@starloom/core';
-import { type SchemaFields, SchemaProblem } from './validation.ts';
+import { type SchemaFields, SchemaProblem } from './schema-fields.ts';
 
 type Target = SchemaFields | boolean;
 

@@ -1,8 +1,6 @@
 // One validation of one value: what it may still cost, and what it found. The budget is counted
 // while the checks run, so that no schema and no value can take more time than it allows.
 
-import { isObject } from '@starloom/core';
-
 /** Well below a tenth of a second; a unit is one check, or a few characters for a pattern. */
 export const MAX_WORK = 1_200_000;
 /** Of a unit: the smallest price. */
@@ -90,19 +88,6 @@ export function sizeOf(value: unknown, most = Number.POSITIVE_INFINITY): number 
   return size;
 }
 
-/** What a keyword needs of the compiler: the schemas and patterns it applies, as checks. */
-export interface Compiler {
-  schema(keyword: string, schema: unknown): Check;
-  schemas(keyword: string, schemas: unknown): Check[];
-  reference(reference: unknown, from: SchemaFields): Check;
-  pattern(source: unknown): PatternTest;
-}
-
-/** `undefined`: cannot be decided here. */
-export type PatternTest = (text: string, validation: Validation) => boolean | undefined;
-
-export type SchemaFields = Readonly<Record<string, unknown>>;
-
 /** The checks of a schema by the type of the value, as `jsonTypeOf` names it. */
 export type ByType = Partial<Record<string, readonly Check[]>>;
 
@@ -122,31 +107,3 @@ function jsonTypeOf(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'array' : typeof value;
 }
-
-export function fieldsOf(keyword: string, value: unknown): SchemaFields {
-  if (isObject(value)) return value;
-  throw new SchemaProblem(`"${shown(keyword)}" must be an object`);
-}
-
-export function listOf(keyword: string, value: unknown): unknown[] {
-  if (Array.isArray(value)) return value;
-  throw new SchemaProblem(`"${shown(keyword)}" must be an array`);
-}
-
-export function namesOf(keyword: string, value: unknown): string[] {
-  const names = listOf(keyword, value);
-  if (names.every((name) => typeof name === 'string')) return names;
-  throw new SchemaProblem(`"${shown(keyword)}" must be an array of strings`);
-}
-
-export function numberOf(keyword: string, value: unknown, least = -Infinity): number {
-  if (typeof value === 'number' && value >= least) return value;
-  throw new SchemaProblem(`"${shown(keyword)}" must be a number that fits the keyword`);
-}
-
-function shown(keyword: string): string {
-  return keyword.slice(0, 100);
-}
-
-/** Why a schema cannot be used. */
-export class SchemaProblem extends Error {}

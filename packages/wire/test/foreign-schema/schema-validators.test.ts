@@ -1,8 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { SchemaProblem } from '../../src/foreign-schema/schema-fields.ts';
 import { SchemaValidators } from '../../src/foreign-schema/schema-validators.ts';
-import { SchemaProblem, sizeOf } from '../../src/foreign-schema/validation.ts';
+import { sizeOf } from '../../src/foreign-schema/validation.ts';
 
 type Schema = Record<string, unknown>;
 
