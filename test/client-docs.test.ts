@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { parse as parseToml } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
 import { nameStyleFor } from '../packages/gateway/src/mcp/tool-listing.ts';
-import { TOOLSETS } from '../packages/gateway/src/tools/catalog.ts';
+import { TOOLSETS } from '../packages/gateway/src/tools/tool-lists.ts';
 import { type CodeBlock, codeBlocks } from './support/code-blocks.ts';
 
 interface Server {

@@ -20,7 +20,7 @@ import {
   scopesSchema,
 } from './config-rules.ts';
 import { TOOL_NAME_SETTINGS } from './mcp/tool-listing.ts';
-import { TOOLSETS } from './tools/catalog.ts';
+import { TOOLSETS } from './tools/tool-lists.ts';
 
 const GIBIBYTE = 1024 ** 3;
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -21,7 +21,7 @@ import { mayUseCoordination } from '../src/index.ts';
 import type { Connection } from '../src/mcp/connection.ts';
 import { RelayFace } from '../src/mcp/relay-face.ts';
 import { createServer, type McpFace } from '../src/mcp/server-factory.ts';
-import { TOOLSETS } from '../src/tools/catalog.ts';
+import { TOOLSETS } from '../src/tools/tool-lists.ts';
 import { PROBES } from '../src/transports/routes.ts';
 import { request, toMessage } from './a2a/raw.ts';
 import { send } from './mcp/raw-call.ts';

@@ -5,7 +5,7 @@ import type { Ends } from '@starloom/wire';
 import { z } from 'zod';
 import type { ActiveRequest } from '../observe/observer.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import type { Toolset } from '../tools/catalog.ts';
+import type { Toolset } from '../tools/tool-lists.ts';
 import type { McpFace } from './server-factory.ts';
 import type { SessionUpdates } from './session-updates.ts';
 import type { ToolNameSetting } from './tool-listing.ts';

@@ -6,7 +6,7 @@ import type { ListKind } from '@starloom/mcp-client/server';
 import type { Wires } from '../gateway-faces.ts';
 import type { Observer } from '../observe/observer.ts';
 import { failure } from '../reasons.ts';
-import { TOOLSETS, type Toolset } from '../tools/catalog.ts';
+import { TOOLSETS, type Toolset } from '../tools/tool-lists.ts';
 import { assertFrame } from '../transports/frame.ts';
 import { markLimited, room } from '../transports/http-bridge.ts';
 import type { MessageChannel } from '../transports/message-channel.ts';

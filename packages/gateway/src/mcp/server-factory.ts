@@ -20,8 +20,9 @@ import { isCallerLimit } from '../pipeline/limits.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
 import { failure } from '../reasons.ts';
-import type { GatewayTools, Toolset } from '../tools/catalog.ts';
+import type { GatewayTools } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
+import type { Toolset } from '../tools/tool-lists.ts';
 import { declaredBy, MAX_ROUNDS, notifyClient } from './client-side.ts';
 import {
   answering,

@@ -1,83 +1,16 @@
 // Every tool a client can list and call: one per capability, and our own in toolsets. Built once and
-// again when agents change; a lookup is one map access. Our names always win. Where two capabilities
-// share a spelling, both are listed with a hash at the end and the bare spelling is unknown.
+// again when agents change (`tool-lists.ts`); a lookup is one map access.
 
-import {
-  type AgentRecord,
-  type Capability,
-  capabilitySchema,
-  hashToolName,
-  lookAlikes,
-  type Manifest,
-  normalName,
-  RecentMap,
-  sha256Hex,
-  styleToolName,
-  suggestionFor,
-  TOOL_NAME_STYLES,
-  type ToolNameStyle,
-  toolNameSpellings,
-  toToolName,
-} from '@starloom/core';
+import { normalName, type ToolNameStyle } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
-import type { JobCalls } from '../jobs/job-calls.ts';
-import { uiResourceOf } from '../mcp/names.ts';
-import type { CallDeps } from '../pipeline/call.ts';
-import { capabilityTool } from './capability.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
-
-/** In the order they are listed. */
-export const TOOLSETS = [
-  'agents',
-  'fabric',
-  'jobs',
-  'registry',
-  'journal',
-  'coordination',
-] as const;
-export type Toolset = (typeof TOOLSETS)[number];
-
-/** Names that a misspelt one is compared with. */
-const MAX_COMPARED = 1_000;
-/** Lists that are kept, with their text. */
-const MAX_LISTS = 32;
-
-interface CatalogOptions {
-  /** Our own tools. */
-  readonly own: Readonly<Partial<Record<Toolset, readonly Tool[]>>>;
-  readonly deps: CallDeps;
-  readonly jobs?: JobCalls | undefined;
-  readonly expose: 'all' | readonly string[];
-}
-
-interface ListedTool {
-  readonly name: string;
-  readonly tool: Tool;
-}
-
-type Listed = Readonly<Record<Toolset, readonly ListedTool[]>>;
-
-interface Built {
-  readonly own: ReadonlyMap<string, Tool>;
-  readonly byName: ReadonlyMap<string, Tool>;
-  readonly listed: Readonly<Record<ToolNameStyle, Listed>>;
-  /** Under which key its list stands in `shown`, by caller, then by style and toolsets. */
-  readonly keys: WeakMap<Principal, Map<string, string>>;
-  /** Once for all callers that may use the same tools. */
-  readonly shown: RecentMap<Shown>;
-}
-
-interface Shown {
-  readonly definitions: readonly ToolDefinition[];
-  /** Of all of them; made when it is first written. */
-  text?: string;
-}
+import { type BuiltTools, buildTools, type CatalogOptions, type Toolset } from './tool-lists.ts';
 
 export class GatewayTools {
   readonly #options: CatalogOptions;
   /** Names that look alike and were reported. */
   readonly #alike = new Set<string>();
-  #built: Built | undefined;
+  #built: BuiltTools | undefined;
 
   constructor(options: CatalogOptions) {
     this.#options = options;
@@ -89,33 +22,14 @@ export class GatewayTools {
     toolsets: readonly Toolset[],
     principal: Principal,
   ): readonly ToolDefinition[] {
-    return this.#shownTo(style, toolsets, principal).definitions;
+    return this.#current().lists.shownTo(style, toolsets, principal).definitions;
   }
 
   /** The same as JSON. */
   listText(style: ToolNameStyle, toolsets: readonly Toolset[], principal: Principal): string {
-    const shown = this.#shownTo(style, toolsets, principal);
+    const shown = this.#current().lists.shownTo(style, toolsets, principal);
     shown.text ??= JSON.stringify(shown.definitions);
     return shown.text;
-  }
-
-  /** Made once and again when agents change: clients ask for the same list often. */
-  #shownTo(style: ToolNameStyle, toolsets: readonly Toolset[], principal: Principal): Shown {
-    const { listed, keys, shown } = this.#current();
-    const wanted = `${style} ${toolsets.join()}`;
-    const known = shown.get(keys.get(principal)?.get(wanted) ?? '');
-    if (known) return known;
-    const tools = TOOLSETS.filter((toolset) => toolsets.includes(toolset))
-      .flatMap((toolset) => listed[style][toolset])
-      .filter(({ tool }) => tool.mayUse(principal));
-    const key = sha256Hex(tools.map(({ name }) => name).join('\n'));
-    const list = shown.get(key) ?? {
-      definitions: tools.map(({ tool, name }) => ({ ...tool.definition, name })),
-    };
-    shown.set(key, list);
-    const own = keys.get(principal) ?? new Map<string, string>();
-    keys.set(principal, own.set(wanted, key));
-    return list;
   }
 
   /** By any spelling, listed or not; `undefined` also when the caller may not use it. */
@@ -126,11 +40,7 @@ export class GatewayTools {
 
   /** For a name that is not known: the tool that was probably meant, of those the caller may use. */
   nearest(name: string, principal: Principal): string | undefined {
-    const names = this.list('dots', TOOLSETS, principal).slice(0, MAX_COMPARED);
-    return suggestionFor(
-      name,
-      names.map((tool) => tool.name),
-    );
+    return this.#current().lists.nearest(name, principal);
   }
 
   /** Which rule of the policy makes a tool look unknown to the caller. */
@@ -153,149 +63,8 @@ export class GatewayTools {
     this.#built = undefined;
   }
 
-  #current(): Built {
-    if (!this.#built) {
-      this.#built = build(this.#options);
-      this.#warnOfAlike(this.#built);
-    }
+  #current(): BuiltTools {
+    this.#built ??= buildTools(this.#options, this.#alike);
     return this.#built;
   }
-
-  /** Without the name of its agent, a tool can be taken for one of ours or of another agent. */
-  #warnOfAlike({ listed }: Built): void {
-    const { unprefixed, log } = this.#options.deps;
-    if (unprefixed.length === 0) return;
-    const lists = Object.values(listed.dots).flat();
-    const all = lists.map(({ name }) => name);
-    for (const names of lookAlikes(all)) {
-      if (this.#alike.has(names.join())) continue;
-      this.#alike.add(names.join());
-      const fix = 'exclude one of them, or take its agent out of mcp.unprefixed';
-      log.warn({ names, fix }, 'names of tools look alike');
-    }
-  }
-}
-
-/** A capability as a tool, before it is known which of its names are its own. */
-interface Entry {
-  readonly tool: Tool;
-  readonly manifest: Manifest;
-  readonly capability: Capability;
-  readonly key: string;
-  /** The name to list where another tool has it too. */
-  readonly hashed: (name: string) => string;
-  readonly isListed: boolean;
-  readonly wanted: Readonly<Record<ToolNameStyle, string>>;
-  readonly spellings: readonly string[];
-}
-
-function build(options: CatalogOptions): Built {
-  const { own, deps } = options;
-  const byName = new Map<string, Tool>();
-  const listed = { dots: emptyList(), underscores: emptyList() };
-  for (const toolset of TOOLSETS) {
-    for (const tool of own[toolset] ?? []) {
-      for (const style of TOOL_NAME_STYLES) {
-        const name = styleToolName(tool.definition.name, style);
-        byName.set(name, tool);
-        listed[style][toolset].push({ tool, name });
-      }
-    }
-  }
-  const ours = new Map(byName);
-  const entries = entriesOf(options);
-  const owners = ownersOf(entries);
-  const isFree = (name: string) => !byName.has(name) && owners.get(name)?.size === 1;
-  const free = entries.map(({ wanted, spellings }) => ({
-    dots: isFree(wanted.dots),
-    underscores: isFree(wanted.underscores),
-    spellings: spellings.filter(isFree),
-  }));
-  for (const [index, { tool, hashed, isListed, wanted }] of entries.entries()) {
-    for (const style of TOOL_NAME_STYLES) {
-      const isOwn = free[index]?.[style] ?? false;
-      const name = isOwn ? wanted[style] : hashed(wanted[style]);
-      if (!isOwn)
-        deps.log.debug({ tool: wanted[style], listed_as: name }, 'two tools share a name');
-      byName.set(name, tool);
-      if (isListed) listed[style].agents.push({ tool, name });
-    }
-    for (const spelling of free[index]?.spellings ?? []) byName.set(spelling, tool);
-  }
-  for (const [name, tools] of namesInApps(options, entries)) {
-    const [tool] = tools;
-    if (tool && tools.length === 1 && !byName.has(name)) byName.set(name, tool);
-  }
-  for (const style of TOOL_NAME_STYLES) {
-    listed[style].agents.sort((a, b) => (a.name < b.name ? -1 : 1));
-  }
-  return { own: ours, byName, listed, keys: new WeakMap(), shown: new RecentMap(MAX_LISTS) };
-}
-
-function entriesOf({ deps, jobs, expose }: CatalogOptions): readonly Entry[] {
-  const { registry, discovery, unprefixed } = deps;
-  const exposed = registry
-    .list()
-    .filter(({ manifest }) => expose === 'all' || expose.includes(manifest.agent_id));
-  return exposed.flatMap(({ manifest, capabilities, held }) => {
-    const isBare = unprefixed.includes(manifest.agent_id);
-    // A call of a capability that waits for approval is answered with why it is not served.
-    const waiting = held.map(({ name }) => capabilitySchema.parse({ name }));
-    return [...capabilities, ...waiting].map((capability) => {
-      const wanted = wantedNames(manifest, capability.name, isBare);
-      const spellings = toolNameSpellings(manifest.agent_id, capability.name);
-      return {
-        tool: capabilityTool(capability.name, manifest, capability, deps, jobs),
-        manifest,
-        capability,
-        key: `${manifest.agent_id}/${capability.name}`,
-        hashed: (name: string) => hashToolName(name, manifest.agent_id, capability.name),
-        isListed: !waiting.includes(capability) && discovery.isListed(manifest, capability),
-        wanted,
-        spellings: [...new Set([wanted.dots, wanted.underscores, ...spellings])],
-      };
-    });
-  });
-}
-
-/** A user interface of an agent calls tools by the agent's own names for them. */
-function namesInApps(
-  { deps: { registry } }: CatalogOptions,
-  entries: readonly Entry[],
-): ReadonlyMap<string, Tool[]> {
-  const hasApp = ({ capabilities }: AgentRecord) =>
-    capabilities.some(({ mcp }) => uiResourceOf(mcp?._meta) !== undefined);
-  const names = new Map<string, Tool[]>();
-  const apps = new Set(
-    registry.list().flatMap((record) => (hasApp(record) ? record.manifest : [])),
-  );
-  for (const { tool, manifest, capability } of entries) {
-    if (!apps.has(manifest)) continue;
-    const name = capability.tool ?? capability.name;
-    names.set(name, [...(names.get(name) ?? []), tool]);
-  }
-  return names;
-}
-
-function ownersOf(entries: readonly Entry[]): ReadonlyMap<string, ReadonlySet<string>> {
-  const owners = new Map<string, Set<string>>();
-  for (const { key, spellings } of entries) {
-    for (const spelling of spellings) {
-      const keys = owners.get(spelling);
-      if (keys) keys.add(key);
-      else owners.set(spelling, new Set([key]));
-    }
-  }
-  return owners;
-}
-
-function wantedNames(manifest: Manifest, capability: string, isBare: boolean): Entry['wanted'] {
-  const bare = normalName(capability);
-  const name = (style: ToolNameStyle) =>
-    isBare ? styleToolName(bare, style) : toToolName(manifest.agent_id, capability, style);
-  return { dots: name('dots'), underscores: name('underscores') };
-}
-
-function emptyList(): Record<Toolset, ListedTool[]> {
-  return { agents: [], fabric: [], jobs: [], registry: [], journal: [], coordination: [] };
 }
