@@ -57,10 +57,8 @@ function Detail({ agent, resource }: AgentProps) {
         </a>
         {may.check && (
           <Button
-            busy={checking.isBusy}
-            onClick={() =>
-              void checking.run(async () => resource.set(await act('POST', `${path}/check`)))
-            }
+            action={checking}
+            does={async () => resource.set(await act('POST', `${path}/check`))}
           >
             Check now
           </Button>
@@ -92,7 +90,7 @@ function Detail({ agent, resource }: AgentProps) {
           </ConfirmButton>
         )}
       </PageHead>
-      {checking.error !== undefined && <Problem error={checking.error} />}
+      <Problem error={checking.error} />
       <Card title="Health" actions={<Status value={health.status} />}>
         {health.message && (
           <p>
@@ -136,9 +134,9 @@ function Detail({ agent, resource }: AgentProps) {
 
 function figuresOf({ figures }: AgentDetail): string {
   if (figures === undefined) return '';
-  const share = figures.calls === 0 ? 0 : figures.errors / figures.calls;
-  const p95 = figures.p95_ms === undefined ? '' : `, p95 ${duration(figures.p95_ms)}`;
-  return `${count(figures.calls)}, ${percent(share)} failed${p95}`;
+  const { calls, errors, p95_ms } = figures;
+  const p95 = p95_ms === undefined ? '' : `, p95 ${duration(p95_ms)}`;
+  return `${count(calls)}, ${percent(errors, calls)} failed${p95}`;
 }
 
 function Names({ names }: { names: readonly string[] }) {
@@ -235,7 +233,7 @@ function Instances({ agent, resource }: AgentProps) {
         rows={agent.instance_list}
         rowKey={({ node_id }) => node_id}
         columns={[
-          { title: 'Node', cell: ({ node_id }) => node_id },
+          { title: 'Node', cell: 'node_id' },
           { title: 'State', cell: ({ state }) => <Status value={state} /> },
           { title: 'Health', cell: ({ health }) => <Status value={health.status} /> },
           {
@@ -249,7 +247,7 @@ function Instances({ agent, resource }: AgentProps) {
             cell: ({ breaker }) => breaker && <Status value={breaker} />,
             from: 'medium',
           },
-          { title: 'Version', cell: ({ version }) => version ?? '', from: 'large' },
+          { title: 'Version', cell: 'version', from: 'large' },
           {
             title: 'Drain',
             cell: ({ node_id, state }) =>
@@ -285,7 +283,7 @@ function History({ agent }: { agent: AgentDetail }) {
           rowKey={({ at, node_id, status }) => `${at} ${node_id} ${status}`}
           columns={[
             { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
-            { title: 'Node', cell: ({ node_id }) => node_id, from: 'small' },
+            { title: 'Node', cell: 'node_id', from: 'small' },
             { title: 'Health', cell: ({ status }) => <Status value={status} /> },
             {
               title: 'Reason',

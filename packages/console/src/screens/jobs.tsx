@@ -13,11 +13,11 @@ import { act, GatewayError, request } from '../state/api.ts';
 import { duration, toMs } from '../state/format.ts';
 import { useLines } from '../state/live.ts';
 import { useOlder, useResource } from '../state/resource.ts';
-import { navigate, replaceQuery, route, toHref } from '../state/router.ts';
+import { navigate, route, toHref } from '../state/router.ts';
 import type { Column } from '../ui/data-table.tsx';
 import { ConfirmButton } from '../ui/dialog.tsx';
 import { EventList } from '../ui/event-list.tsx';
-import { FilterChoice } from '../ui/fields.tsx';
+import { FilterChoice, titlesOf } from '../ui/fields.tsx';
 import {
   Button,
   Card,
@@ -31,11 +31,10 @@ import {
   TextBox,
   Time,
 } from '../ui/parts.tsx';
-import { Questions } from '../ui/questions.tsx';
 import { DetailScreen, ListScreen } from '../ui/screen.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
-import { answerJob } from './inbox.tsx';
+import { JobQuestions } from './inbox.tsx';
 
 export function Jobs() {
   const [, id] = route.value.path;
@@ -43,10 +42,7 @@ export function Jobs() {
 }
 
 const COLUMNS: readonly Column<JobView>[] = [
-  {
-    title: 'Job',
-    cell: ({ agent_id, capability }) => `${agent_id ?? 'any'} · ${capability}`,
-  },
+  { title: 'Job', cell: ({ agent_id, capability }) => `${agent_id ?? 'any'} · ${capability}` },
   { title: 'State', width: '150px', cell: ({ state }) => <Status value={state} /> },
   { title: 'Progress', width: '160px', cell: (job) => <Progress job={job} />, from: 'small' },
   {
@@ -55,12 +51,7 @@ const COLUMNS: readonly Column<JobView>[] = [
     cell: ({ attempt, attempts_allowed }) => `${attempt} of ${attempts_allowed}`,
     from: 'medium',
   },
-  {
-    title: 'Owner',
-    width: '140px',
-    cell: ({ principal }) => principal,
-    from: 'medium',
-  },
+  { title: 'Owner', width: '140px', cell: 'principal', from: 'medium' },
   {
     title: 'Created',
     width: '120px',
@@ -68,8 +59,6 @@ const COLUMNS: readonly Column<JobView>[] = [
     from: 'small',
   },
 ];
-
-const STATES = Object.fromEntries(JOB_STATES.map((name) => [name, name.replace('_', ' ')]));
 
 function List() {
   const state = route.value.query.get('state') ?? '';
@@ -81,13 +70,7 @@ function List() {
       title="Jobs"
       lead="Calls that are stored before they are answered."
       filters={
-        <FilterChoice
-          label="State"
-          any="Any state"
-          value={state}
-          options={STATES}
-          set={(name) => replaceQuery({ state: name })}
-        />
+        <FilterChoice name="state" label="State" any="Any state" options={titlesOf(JOB_STATES)} />
       }
       from={page}
       columns={COLUMNS}
@@ -96,7 +79,7 @@ function List() {
         const others = older.pages.flatMap((one) => one.jobs);
         return [...jobs, ...others.filter(({ job_id }) => !known.has(job_id))];
       }}
-      idOf={({ job_id }) => job_id}
+      keyOf={({ job_id }) => job_id}
       empty={() => <NoJobs isNarrowed={state !== ''} />}
       onNearEnd={() => void older.read()}
     />
@@ -154,7 +137,7 @@ function Job({ id }: { id: string }) {
 }
 
 function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: () => void }) {
-  const { error, isBusy, run } = useAction();
+  const retrying = useAction();
   const isOver = ['succeeded', 'failed', 'cancelled'].includes(job.state);
   const retry = async () => {
     const answer = await act<{ job: JobDetail }>('POST', `${path}/retry`);
@@ -184,12 +167,12 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
           </ConfirmButton>
         )}
         {isOver && job.is_own && (
-          <Button kind="main" busy={isBusy} onClick={() => void run(retry)}>
+          <Button kind="main" action={retrying} does={retry}>
             Run again
           </Button>
         )}
       </PageHead>
-      {error !== undefined && <Problem error={error} />}
+      <Problem error={retrying.error} />
       <Card title="State">
         {job.progress && !isOver && (
           <p>
@@ -220,14 +203,7 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
       {job.state === 'awaiting_input' && job.inputs && (
         <Card title="The agent asks">
           {job.is_own ? (
-            <Questions
-              from={job.agent_id ?? 'The agent'}
-              questions={job.inputs}
-              onAnswer={async (inputs) => {
-                await answerJob(job.job_id, inputs);
-                reload();
-              }}
-            />
+            <JobQuestions job={job} questions={job.inputs} onDone={reload} />
           ) : (
             <p class="muted">Only its owner can answer.</p>
           )}

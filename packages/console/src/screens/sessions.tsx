@@ -25,7 +25,7 @@ export function Sessions() {
 }
 
 const COLUMNS: readonly Column<SessionRow>[] = [
-  { title: 'Session', cell: ({ session_id }) => session_id },
+  { title: 'Session', cell: 'session_id' },
   { title: 'State', width: '120px', cell: ({ state }) => <Status value={state} /> },
   {
     title: 'Members',
@@ -33,15 +33,10 @@ const COLUMNS: readonly Column<SessionRow>[] = [
     from: 'small',
     cell: ({ members, connected }) => `${members}, ${connected} connected`,
   },
-  { title: 'Locks', width: '70px', align: 'end', cell: ({ locks }) => locks, from: 'small' },
-  { title: 'Version', width: '80px', align: 'end', cell: ({ version }) => version, from: 'small' },
-  { title: 'Mode', width: '70px', cell: ({ mode }) => mode, from: 'medium' },
-  {
-    title: 'Owner',
-    width: '140px',
-    cell: ({ principal }) => principal,
-    from: 'medium',
-  },
+  { title: 'Locks', width: '70px', align: 'end', cell: 'locks', from: 'small' },
+  { title: 'Version', width: '80px', align: 'end', cell: 'version', from: 'small' },
+  { title: 'Mode', width: '70px', cell: 'mode', from: 'medium' },
+  { title: 'Owner', width: '140px', cell: 'principal', from: 'medium' },
   {
     title: 'Created',
     width: '120px',
@@ -61,7 +56,7 @@ function List() {
       from={sessions}
       columns={COLUMNS}
       rowsOf={(data) => data.sessions}
-      idOf={({ session_id }) => session_id}
+      keyOf={({ session_id }) => session_id}
       empty={() => (
         <Empty title="No sessions yet.">
           <p>Agents open one with the coordination tools, or over JSON-RPC:</p>
@@ -127,13 +122,13 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
             rows={session.member_list}
             rowKey={({ agent_id }) => agent_id}
             columns={[
-              { title: 'Agent', cell: ({ agent_id }) => agent_id },
+              { title: 'Agent', cell: 'agent_id' },
               {
                 title: 'Presence',
                 cell: ({ connected }) => <Status value={connected ? 'connected' : 'away'} />,
               },
-              { title: 'Role', cell: ({ role }) => role },
-              { title: 'Epoch', cell: ({ epoch }) => epoch, align: 'end' },
+              { title: 'Role', cell: 'role' },
+              { title: 'Epoch', cell: 'epoch', align: 'end' },
               { title: 'Seen', cell: ({ last_seen }) => last_seen && <Time at={last_seen} /> },
             ]}
           />
@@ -147,13 +142,9 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
               rows={session.lock_list}
               rowKey={({ resource, holder }) => `${resource} ${holder}`}
               columns={[
-                { title: 'Resource', cell: ({ resource }) => resource },
-                { title: 'Holder', cell: ({ holder }) => holder },
-                {
-                  title: 'Fencing token',
-                  cell: ({ fencing_token }) => fencing_token,
-                  align: 'end',
-                },
+                { title: 'Resource', cell: 'resource' },
+                { title: 'Holder', cell: 'holder' },
+                { title: 'Fencing token', cell: 'fencing_token', align: 'end' },
                 {
                   title: 'Expires',
                   cell: ({ expires_at }) => expires_at && <Expiry at={expires_at} />,
@@ -197,14 +188,14 @@ function History({ path, version }: { path: string; version: number }) {
                 rows={data.entries}
                 rowKey={({ version: at }) => String(at)}
                 columns={[
-                  { title: 'Version', cell: ({ version: at }) => at, align: 'end' },
+                  { title: 'Version', cell: 'version', align: 'end' },
                   {
                     title: 'Time',
                     cell: ({ at }) => at && <Time at={at} style="full" />,
                     from: 'small',
                   },
-                  { title: 'By', cell: ({ agent_id }) => agent_id ?? '' },
-                  { title: 'Did', cell: ({ operation }) => operation },
+                  { title: 'By', cell: 'agent_id' },
+                  { title: 'Did', cell: 'operation' },
                   {
                     title: 'What',
                     cell: ({ paths, value }) => (

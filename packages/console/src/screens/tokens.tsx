@@ -6,7 +6,7 @@ import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
 import { Chain } from '../ui/chain.tsx';
 import { Confirm } from '../ui/dialog.tsx';
-import { ActionForm, PickField, TextField } from '../ui/fields.tsx';
+import { ActionForm, bound, boundIn, PickField, TextField } from '../ui/fields.tsx';
 import { Badge, Button, Card, Facts, Json, Problem, Status, Time } from '../ui/parts.tsx';
 import { notify } from '../ui/toasts.tsx';
 
@@ -27,8 +27,7 @@ export function Decode({ onRevoked }: { onRevoked: () => void }) {
         <TextField
           label="Token"
           lines="code"
-          value={token.value}
-          set={(text) => (token.value = text)}
+          {...bound(token)}
           hint="The gateway verifies it; it is not stored."
         />
       </ActionForm>
@@ -121,9 +120,6 @@ export function Simulate({ keys }: { keys: readonly KeyView[] }) {
     result.value = undefined;
     result.value = await act<Simulation>('POST', 'keys/simulate', form.value);
   };
-  const set = (change: Partial<typeof form.value>) => {
-    form.value = { ...form.value, ...change };
-  };
   const names = [...new Set((agents.data?.agents ?? []).map(({ agent_id }) => agent_id))];
   return (
     <Card title="Would this call be allowed?">
@@ -133,22 +129,11 @@ export function Simulate({ keys }: { keys: readonly KeyView[] }) {
       <ActionForm action={simulating} submit="Simulate" onSubmit={simulate}>
         <PickField
           label="Key"
-          value={form.value.key_id}
           options={keys.map(({ key_id }) => key_id)}
-          set={(key_id) => set({ key_id })}
+          {...boundIn(form, 'key_id')}
         />
-        <PickField
-          label="Agent"
-          value={form.value.agent_id}
-          options={names}
-          set={(agent_id) => set({ agent_id })}
-        />
-        <TextField
-          label="Capability"
-          value={form.value.capability}
-          set={(capability) => set({ capability })}
-          required
-        />
+        <PickField label="Agent" options={names} {...boundIn(form, 'agent_id')} />
+        <TextField label="Capability" {...boundIn(form, 'capability')} required />
       </ActionForm>
       <div role="status">
         {result.value && (

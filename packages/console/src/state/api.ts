@@ -26,7 +26,6 @@ export class GatewayError extends Error {
   readonly code: string;
   readonly status: number;
   readonly fix: string | undefined;
-  readonly reason: string | undefined;
   readonly traceId: string | undefined;
   readonly details: ApiError['details'];
 
@@ -36,7 +35,6 @@ export class GatewayError extends Error {
     this.status = status;
     this.details = error.details ?? {};
     this.fix = this.details.fix;
-    this.reason = this.details.reason;
     this.traceId = traceId;
   }
 

@@ -1,14 +1,41 @@
 // Fields, choices and forms of every screen.
 
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 import type { Action } from '../state/action.ts';
-import { replaceQuery } from '../state/router.ts';
+import { replaceQuery, route } from '../state/router.ts';
 import { Button, Problem } from './parts.tsx';
 import { oneLine } from './plain-text.ts';
 
 export const TIERS = ['local', 'org', 'partner', 'public'] as const;
+
+interface Bound<T> {
+  readonly value: T;
+  readonly set: (value: T) => void;
+}
+
+/** A field whose value a signal keeps: `<TextField label="Name" {...bound(name)} />`. */
+export function bound<T>(signal: Signal<T>): Bound<T> {
+  return { value: signal.value, set: (value) => (signal.value = value) };
+}
+
+/** The same for a field of a form. */
+export function boundIn<Form extends object, Name extends keyof Form>(
+  form: Signal<Form>,
+  name: Name,
+): Bound<Form[Name]> {
+  return {
+    value: form.value[name],
+    set: (value) => (form.value = { ...form.value, [name]: value }),
+  };
+}
+
+/** Names that are their own titles. */
+export function titlesOf<Name extends string>(names: readonly Name[]): Record<Name, string> {
+  const titles = names.map((name) => [name, name.replaceAll('_', ' ')]);
+  return Object.fromEntries(titles) as Record<Name, string>;
+}
 
 /** Fields one below the other, with the button that sends them and why that failed. */
 export function ActionForm(props: {
@@ -31,10 +58,10 @@ export function ActionForm(props: {
       }}
     >
       {props.children}
-      {action.error !== undefined && <Problem error={action.error} />}
+      <Problem error={action.error} />
       <div class="buttons">
         {props.buttons}
-        <Button kind={props.kind ?? 'main'} type="submit" busy={action.isBusy}>
+        <Button kind={props.kind ?? 'main'} type="submit" action={action}>
           {props.submit}
         </Button>
         {props.after}
@@ -43,17 +70,17 @@ export function ActionForm(props: {
   );
 }
 
-export function TextField(props: {
-  label: string;
-  value: string;
-  set: (value: string) => void;
-  hint?: string;
-  required?: boolean;
-  type?: 'text' | 'password';
-  /** Of several lines: prose, or code. */
-  lines?: 'prose' | 'code';
-  problem?: string | undefined;
-}) {
+export function TextField(
+  props: Bound<string> & {
+    label: string;
+    hint?: string;
+    required?: boolean;
+    type?: 'text' | 'password';
+    /** Of several lines: prose, or code. */
+    lines?: 'prose' | 'code';
+    problem?: string | undefined;
+  },
+) {
   const id = useId();
   const note = props.problem ?? props.hint;
   const shared = {
@@ -83,12 +110,7 @@ export function TextField(props: {
   );
 }
 
-export function PickField(props: {
-  label: string;
-  value: string;
-  options: readonly string[];
-  set: (value: string) => void;
-}) {
+export function PickField(props: Bound<string> & { label: string; options: readonly string[] }) {
   const id = useId();
   return (
     <div class="field">
@@ -110,23 +132,24 @@ export function PickField(props: {
   );
 }
 
-/** A choice that narrows a list; its first option does not. */
+/** A choice in the address that narrows a list; `any` does not. */
 export function FilterChoice(props: {
+  name: string;
   label: string;
-  value: string;
-  any: string;
+  any?: string;
+  initial?: string;
   options: Readonly<Record<string, string>>;
-  set: (value: string | undefined) => void;
 }) {
+  const { name, any, initial = '', options } = props;
   return (
     <select
       aria-label={props.label}
       data-filter=""
-      value={props.value}
-      onChange={(event) => props.set(event.currentTarget.value || undefined)}
+      value={route.value.query.get(name) ?? initial}
+      onChange={(event) => replaceQuery({ [name]: event.currentTarget.value || undefined })}
     >
-      <option value="">{props.any}</option>
-      {Object.entries(props.options).map(([value, title]) => (
+      {any && <option value="">{any}</option>}
+      {Object.entries(options).map(([value, title]) => (
         <option key={value} value={value}>
           {title}
         </option>
@@ -135,12 +158,7 @@ export function FilterChoice(props: {
   );
 }
 
-export function FilterText(props: {
-  label: string;
-  placeholder?: string;
-  value: string;
-  set: (value: string) => void;
-}) {
+export function FilterText(props: Bound<string> & { label: string; placeholder?: string }) {
   return (
     <input
       type="search"
@@ -156,10 +174,11 @@ export function FilterText(props: {
 const TYPING_MS = 250;
 
 /** Goes to the address when the person pauses; however often the list changes meanwhile, its words stay. */
-export function TypedFilter(props: { name: string; label: string; value: string }) {
+export function TypedFilter(props: { name: string; label: string }) {
+  const given = route.value.query.get(props.name) ?? '';
   const typed = useSignal('');
   const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const isTyping = due.current !== undefined || typed.value.trim() === props.value;
+  const isTyping = due.current !== undefined || typed.value.trim() === given;
   const type = (text: string) => {
     typed.value = text;
     clearTimeout(due.current);
@@ -168,21 +187,16 @@ export function TypedFilter(props: { name: string; label: string; value: string 
       replaceQuery({ [props.name]: text.trim() || undefined });
     }, TYPING_MS);
   };
-  return (
-    <FilterText
-      label={props.label}
-      value={isTyping ? typed.value : oneLine(props.value)}
-      set={type}
-    />
-  );
+  const value = isTyping ? typed.value : oneLine(given);
+  return <FilterText label={props.label} value={value} set={type} />;
 }
 
-export function Check(props: { label: string; checked: boolean; set: (checked: boolean) => void }) {
+export function Check(props: Bound<boolean> & { label: string }) {
   return (
     <label class="check">
       <input
         type="checkbox"
-        checked={props.checked}
+        checked={props.value}
         onChange={(event) => props.set(event.currentTarget.checked)}
       />
       {props.label}
@@ -191,12 +205,9 @@ export function Check(props: { label: string; checked: boolean; set: (checked: b
 }
 
 /** One of a few, side by side. */
-export function Segments<Name extends string>(props: {
-  legend: string;
-  current: Name;
-  titles: Readonly<Record<Name, string>>;
-  set: (name: Name) => void;
-}) {
+export function Segments<Name extends string>(
+  props: Bound<Name> & { legend: string; titles: Readonly<Record<Name, string>> },
+) {
   const group = useId();
   return (
     <fieldset class="segments">
@@ -206,7 +217,7 @@ export function Segments<Name extends string>(props: {
           <input
             type="radio"
             name={group}
-            checked={name === props.current}
+            checked={name === props.value}
             onChange={() => props.set(name)}
           />
           <span>{props.titles[name]}</span>
