@@ -3,7 +3,6 @@ import { useEffect } from 'preact/hooks';
 import {
   type FabricEvent,
   JOB_STATES,
-  type JobDetail,
   type JobEvents,
   type JobPage,
   type JobView,
@@ -119,7 +118,7 @@ function Progress({ job }: { job: JobView }) {
 
 function Job({ id }: { id: string }) {
   const path = `jobs/${encodeURIComponent(id)}`;
-  const resource = useResource<{ job: JobDetail }>(
+  const resource = useResource<{ job: JobView }>(
     path,
     {},
     (line) => line.type === 'job' && line.job.job_id === id,
@@ -136,11 +135,11 @@ function Job({ id }: { id: string }) {
   );
 }
 
-function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: () => void }) {
+function Detail({ job, path, reload }: { job: JobView; path: string; reload: () => void }) {
   const retrying = useAction();
   const isOver = ['succeeded', 'failed', 'cancelled'].includes(job.state);
   const retry = async () => {
-    const answer = await act<{ job: JobDetail }>('POST', `${path}/retry`);
+    const answer = await act<{ job: JobView }>('POST', `${path}/retry`);
     notify('ok', 'A new job runs the same call.');
     navigate(toHref(['jobs', answer.job.job_id]));
   };
@@ -225,7 +224,7 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
 const MAX_SHOWN = 1000;
 
 /** All that happened, over every attempt and restart: read on from the last cursor when it grows. */
-function StoredEvents({ job, path }: { job: JobDetail; path: string }) {
+function StoredEvents({ job, path }: { job: JobView; path: string }) {
   const events = useSignal<readonly FabricEvent[]>([]);
   const cursor = useSignal(0);
   const isReading = useSignal(false);

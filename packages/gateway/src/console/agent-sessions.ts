@@ -18,11 +18,11 @@ import {
   type ConsoleRequest,
   type Handler,
   type Handlers,
-  notRunning,
   ownerOf,
   parseQuery,
   scopeOf,
   toTime,
+  withPart,
 } from './request.ts';
 
 const MAX_SESSIONS = 500;
@@ -98,14 +98,12 @@ export function watchSessions({ coordination }: ConsoleParts, stream: PageStream
 function withViews(
   handle: (request: ConsoleRequest, views: SessionViews) => Promise<object>,
 ): Handler {
-  return async (request) => {
-    const services = request.parts.coordination?.services;
-    if (!services) return notRunning('coordination');
+  return withPart('coordination', (request, { services }) => {
     const { principal } = request;
     const mayLook = scopeOf(principal, 'sessions') === 'all' || services.mayUse(principal);
     if (!mayLook) throw failure('console_scope', { scope: 'toolset:coordination' });
-    return await handle(request, services.views);
-  };
+    return handle(request, services.views);
+  });
 }
 
 function notFound(id = ''): never {
@@ -130,10 +128,9 @@ function toRow({ session, members, locks, version }: SessionView): SessionRow {
 }
 
 function toDetail(view: SessionView): SessionDetail {
-  const { metadata, parent } = view.session;
+  const { parent } = view.session;
   return {
     ...toRow(view),
-    metadata: metadata as JsonObject,
     ...(parent && { parent }),
     member_list: view.members.map((member): MemberView => {
       const { agent_id, principal, role, epoch, connected, last_seen } = member;
@@ -141,11 +138,10 @@ function toDetail(view: SessionView): SessionDetail {
       return { agent_id, principal, role, epoch, connected, ...seen };
     }),
     lock_list: view.locks.map(
-      ({ resource, agentId, token, mode, expiresAt, waiting }): LockView => ({
+      ({ resource, agentId, token, expiresAt, waiting }): LockView => ({
         resource,
         holder: agentId,
         fencing_token: token,
-        mode,
         expires_at: toTime(expiresAt),
         waiting,
       }),
