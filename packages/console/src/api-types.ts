@@ -619,7 +619,7 @@ export interface JobEvents {
 // Sessions of agents
 // GET /console/api/sessions                           → Answer<SessionList>
 // GET /console/api/sessions/<session_id>              → Answer<SessionDetail>
-// GET /console/api/sessions/<session_id>/history?before=&limit=  → Answer<ContextHistory>
+// GET /console/api/sessions/<session_id>/history?cursor=&limit=  → Answer<ContextHistory>
 
 export interface SessionRow {
   readonly session_id: string;
@@ -666,10 +666,8 @@ export interface LockView {
   readonly waiting: readonly string[];
 }
 
-export interface ContextHistory {
+export interface ContextHistory extends Page {
   readonly entries: readonly ContextChange[];
-  /** Pass it as `before` for older ones. */
-  readonly next_before?: number;
 }
 
 export interface ContextChange {

@@ -1,10 +1,10 @@
-import type { AgentDetail, InstanceView, PinView, ToolView } from '../api-types.ts';
+import type { AgentDetail, PinView, ToolView } from '../api-types.ts';
 import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { count, duration, percent, plural } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
 import { navigate, toHref } from '../state/router.ts';
-import { PlainTable } from '../ui/data-table.tsx';
+import { TableCard } from '../ui/data-table.tsx';
 import { ConfirmButton } from '../ui/dialog.tsx';
 import {
   Badge,
@@ -227,71 +227,65 @@ export function ToolItem(props: {
 
 function Instances({ agent, resource }: AgentProps) {
   return (
-    <Card title={plural(agent.instance_list.length, 'instance')}>
-      <PlainTable<InstanceView>
-        label="Instances"
-        rows={agent.instance_list}
-        rowKey={({ node_id }) => node_id}
-        columns={[
-          { title: 'Node', cell: 'node_id' },
-          { title: 'State', cell: ({ state }) => <Status value={state} /> },
-          { title: 'Health', cell: ({ health }) => <Status value={health.status} /> },
-          {
-            title: 'Reason',
-            cell: ({ health, hold }) => (
-              <Words text={hold?.message ?? health.message ?? health.reason ?? ''} limit={200} />
-            ),
-          },
-          {
-            title: 'Breaker',
-            cell: ({ breaker }) => breaker && <Status value={breaker} />,
-            from: 'medium',
-          },
-          { title: 'Version', cell: 'version', from: 'large' },
-          {
-            title: 'Drain',
-            cell: ({ node_id, state }) =>
-              agent.may.drain && agent.instance_list.length > 1 && state === 'active' ? (
-                <ConfirmButton
-                  kind="plain"
-                  name={`Drain ${node_id}`}
-                  title={`Drain ${agent.agent_id}@${node_id}?`}
-                  action="Drain"
-                  onConfirm={async () =>
-                    resource.set(await act('POST', `${pathOf(agent)}/drain`, { node_id }))
-                  }
-                >
-                  <p>Calls that run there go on; new ones go to other instances.</p>
-                </ConfirmButton>
-              ) : null,
-          },
-        ]}
-      />
-    </Card>
+    <TableCard
+      title={plural(agent.instance_list.length, 'instance')}
+      label="Instances"
+      rows={agent.instance_list}
+      rowKey={({ node_id }) => node_id}
+      columns={[
+        { title: 'Node', cell: 'node_id' },
+        { title: 'State', cell: ({ state }) => <Status value={state} /> },
+        { title: 'Health', cell: ({ health }) => <Status value={health.status} /> },
+        {
+          title: 'Reason',
+          cell: ({ health, hold }) => (
+            <Words text={hold?.message ?? health.message ?? health.reason ?? ''} limit={200} />
+          ),
+        },
+        {
+          title: 'Breaker',
+          cell: ({ breaker }) => breaker && <Status value={breaker} />,
+          from: 'medium',
+        },
+        { title: 'Version', cell: 'version', from: 'large' },
+        {
+          title: 'Drain',
+          cell: ({ node_id, state }) =>
+            agent.may.drain && agent.instance_list.length > 1 && state === 'active' ? (
+              <ConfirmButton
+                kind="plain"
+                name={`Drain ${node_id}`}
+                title={`Drain ${agent.agent_id}@${node_id}?`}
+                action="Drain"
+                onConfirm={async () =>
+                  resource.set(await act('POST', `${pathOf(agent)}/drain`, { node_id }))
+                }
+              >
+                <p>Calls that run there go on; new ones go to other instances.</p>
+              </ConfirmButton>
+            ) : null,
+        },
+      ]}
+    />
   );
 }
 
 function History({ agent }: { agent: AgentDetail }) {
   return (
-    <Card title="History of its health">
-      {agent.history.length === 0 ? (
-        <p class="muted">Nothing changed since the gateway started.</p>
-      ) : (
-        <PlainTable
-          label="History of its health"
-          rows={agent.history}
-          rowKey={({ at, node_id, status }) => `${at} ${node_id} ${status}`}
-          columns={[
-            { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
-            { title: 'Node', cell: 'node_id', from: 'small' },
-            { title: 'Health', cell: ({ status }) => <Status value={status} /> },
-            {
-              title: 'Reason',
-              cell: ({ message, reason }) => <Words text={message ?? reason ?? ''} limit={240} />,
-            },
-          ]}
-        />
-      )}
-    </Card>
+    <TableCard
+      title="History of its health"
+      empty="Nothing changed since the gateway started."
+      rows={agent.history}
+      rowKey={({ at, node_id, status }) => `${at} ${node_id} ${status}`}
+      columns={[
+        { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
+        { title: 'Node', cell: 'node_id', from: 'small' },
+        { title: 'Health', cell: ({ status }) => <Status value={status} /> },
+        {
+          title: 'Reason',
+          cell: ({ message, reason }) => <Words text={message ?? reason ?? ''} limit={240} />,
+        },
+      ]}
+    />
   );
 }

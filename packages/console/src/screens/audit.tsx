@@ -5,11 +5,11 @@ import { act } from '../state/api.ts';
 import { plural } from '../state/format.ts';
 import { useOlder, useResource } from '../state/resource.ts';
 import { route, toHref } from '../state/router.ts';
-import { PlainTable } from '../ui/data-table.tsx';
+import { TableCard } from '../ui/data-table.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { FilterChoice, TypedFilter, titlesOf } from '../ui/fields.tsx';
 import { Badge, Button, Card, Empty, Json, Problem, Time } from '../ui/parts.tsx';
-import { Page } from '../ui/screen.tsx';
+import { OlderButton, Page } from '../ui/screen.tsx';
 import { Words } from '../ui/words.tsx';
 
 const TYPES = ['call', 'denied', 'mint', 'pin', 'policy', 'seal', 'open', 'close', 'lost'];
@@ -55,41 +55,36 @@ export function Audit() {
         const rows = [data, ...older.pages].flatMap(({ records }) => records);
         if (rows.length === 0) return <Empty title="No record matches." />;
         return (
-          <Card title="Records">
-            <PlainTable
-              label="Records"
-              rows={rows}
-              rowKey={({ file, seq, type, summary }) => `${file} ${seq} ${type} ${summary}`}
-              columns={[
-                { title: 'Time', cell: ({ at }) => at && <Time at={at} style="full" /> },
-                { title: 'Type', cell: ({ type }) => <TypeBadge type={type} /> },
-                {
-                  title: 'What',
-                  cell: (record) => (
-                    <button type="button" class="link" onClick={() => (opened.value = record)}>
-                      <Words text={record.summary} limit={160} />
-                    </button>
-                  ),
-                },
-                {
-                  title: 'Trace',
-                  from: 'medium',
-                  cell: ({ trace_id }) =>
-                    trace_id && <a href={toHref(['calls', trace_id])}>{trace_id.slice(0, 8)}</a>,
-                },
-                {
-                  title: 'File',
-                  cell: ({ file }) => <span class="muted small">{file}</span>,
-                  from: 'large',
-                },
-              ]}
-            />
-            {older.hasMore && (
-              <div class="buttons">
-                <Button onClick={() => void older.read()}>Older</Button>
-              </div>
-            )}
-          </Card>
+          <TableCard
+            title="Records"
+            rows={rows}
+            rowKey={({ file, seq, type, summary }) => `${file} ${seq} ${type} ${summary}`}
+            columns={[
+              { title: 'Time', cell: ({ at }) => at && <Time at={at} style="full" /> },
+              { title: 'Type', cell: ({ type }) => <TypeBadge type={type} /> },
+              {
+                title: 'What',
+                cell: (record) => (
+                  <button type="button" class="link" onClick={() => (opened.value = record)}>
+                    <Words text={record.summary} limit={160} />
+                  </button>
+                ),
+              },
+              {
+                title: 'Trace',
+                from: 'medium',
+                cell: ({ trace_id }) =>
+                  trace_id && <a href={toHref(['calls', trace_id])}>{trace_id.slice(0, 8)}</a>,
+              },
+              {
+                title: 'File',
+                cell: ({ file }) => <span class="muted small">{file}</span>,
+                from: 'large',
+              },
+            ]}
+          >
+            <OlderButton older={older} />
+          </TableCard>
         );
       }}
     </Page>

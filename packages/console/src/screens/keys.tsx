@@ -4,10 +4,10 @@ import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
-import { PlainTable } from '../ui/data-table.tsx';
+import { TableCard } from '../ui/data-table.tsx';
 import { ConfirmButton, Dialog } from '../ui/dialog.tsx';
 import { ActionForm, bound, boundIn, PickField, TextField, TIERS } from '../ui/fields.tsx';
-import { Badge, Button, Card, CodeBlock, Loaded, PageHead, Status, Time } from '../ui/parts.tsx';
+import { Badge, Button, CodeBlock, Loaded, PageHead, Status, Time } from '../ui/parts.tsx';
 import { chosen, Tabs } from '../ui/tabs.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
@@ -57,45 +57,42 @@ export function Keys() {
 
 function KeyTable({ keys, onDone }: { keys: readonly KeyView[]; onDone: () => void }) {
   return (
-    <Card title="Keys">
-      <PlainTable
-        label="Keys"
-        rows={keys}
-        rowKey={({ key_id }) => key_id}
-        columns={[
-          {
-            title: 'Key',
-            cell: ({ key_id, is_mine }) => (
-              <>
-                <Words text={key_id} /> {is_mine && <Badge tone="info">this session</Badge>}
-              </>
-            ),
-          },
-          { title: 'Person or agent', cell: 'principal', from: 'small' },
-          { title: 'State', cell: ({ state }) => <Status value={state} /> },
-          { title: 'Tier', cell: 'tier', from: 'small' },
-          {
-            title: 'Scopes',
-            cell: ({ scopes }) => <code>{scopes.join(' ') || 'none'}</code>,
-            from: 'small',
-          },
-          { title: 'From', cell: 'source', from: 'medium' },
-          {
-            title: 'Expires',
-            cell: ({ expires_at }) =>
-              expires_at ? <Time at={expires_at} style="full" /> : 'never',
-            from: 'medium',
-          },
-          {
-            title: 'Revoke',
-            cell: (key) =>
-              who()?.rights.keys && key.state === 'active' && key.source === 'state' ? (
-                <Revoke keyView={key} onDone={onDone} />
-              ) : null,
-          },
-        ]}
-      />
-    </Card>
+    <TableCard
+      title="Keys"
+      rows={keys}
+      rowKey={({ key_id }) => key_id}
+      columns={[
+        {
+          title: 'Key',
+          cell: ({ key_id, is_mine }) => (
+            <>
+              <Words text={key_id} /> {is_mine && <Badge tone="info">this session</Badge>}
+            </>
+          ),
+        },
+        { title: 'Person or agent', cell: 'principal', from: 'small' },
+        { title: 'State', cell: ({ state }) => <Status value={state} /> },
+        { title: 'Tier', cell: 'tier', from: 'small' },
+        {
+          title: 'Scopes',
+          cell: ({ scopes }) => <code>{scopes.join(' ') || 'none'}</code>,
+          from: 'small',
+        },
+        { title: 'From', cell: 'source', from: 'medium' },
+        {
+          title: 'Expires',
+          cell: ({ expires_at }) => (expires_at ? <Time at={expires_at} style="full" /> : 'never'),
+          from: 'medium',
+        },
+        {
+          title: 'Revoke',
+          cell: (key) =>
+            who()?.rights.keys && key.state === 'active' && key.source === 'state' ? (
+              <Revoke keyView={key} onDone={onDone} />
+            ) : null,
+        },
+      ]}
+    />
   );
 }
 
@@ -191,25 +188,20 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
   const asks = useSignal(false);
   const asking = useAction();
   return (
-    <Card
+    <TableCard
       title="Revoked grants, persons and agents"
+      label="Revocations"
       actions={<span class="muted small">epoch {list.epoch}</span>}
+      empty="Nothing was revoked."
+      rows={list.revocations}
+      rowKey={({ kind: what, id: name, epoch }) => `${what} ${name} ${epoch}`}
+      columns={[
+        { title: 'What', cell: 'kind' },
+        { title: 'Name', cell: 'id' },
+        { title: 'Epoch', cell: 'epoch', align: 'end' },
+        { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
+      ]}
     >
-      {list.revocations.length === 0 ? (
-        <p class="muted">Nothing was revoked.</p>
-      ) : (
-        <PlainTable
-          label="Revocations"
-          rows={list.revocations}
-          rowKey={({ kind: what, id: name, epoch }) => `${what} ${name} ${epoch}`}
-          columns={[
-            { title: 'What', cell: 'kind' },
-            { title: 'Name', cell: 'id' },
-            { title: 'Epoch', cell: 'epoch', align: 'end' },
-            { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
-          ]}
-        />
-      )}
       {who()?.rights.keys && (
         <ActionForm
           action={asking}
@@ -233,6 +225,6 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
           onDone={onDone}
         />
       )}
-    </Card>
+    </TableCard>
   );
 }

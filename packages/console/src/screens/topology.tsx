@@ -2,9 +2,9 @@ import { type Topology, WINDOWS } from '../api-types.ts';
 import { duration, percent } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
 import { toHref } from '../state/router.ts';
-import { PlainTable } from '../ui/data-table.tsx';
+import { TableCard } from '../ui/data-table.tsx';
 import { Lazy } from '../ui/lazy.tsx';
-import { Badge, Card, Empty } from '../ui/parts.tsx';
+import { Badge, Empty } from '../ui/parts.tsx';
 import { Page } from '../ui/screen.tsx';
 import { chosen, Tabs } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
@@ -79,26 +79,20 @@ function nameOf(id: string): string {
 
 function Table({ topology }: { topology: Topology }) {
   return (
-    <Card title="Calls between them">
-      <PlainTable
-        label="Calls between them"
-        rows={topology.edges}
-        rowKey={({ from, to }) => `${from} ${to}`}
-        columns={[
-          { title: 'From', cell: ({ from }) => nameOf(from) },
-          { title: 'To', cell: ({ to }) => nameOf(to) },
-          { title: 'Calls', cell: 'calls', align: 'end' },
-          { title: 'Per minute', cell: ({ per_minute }) => per_minute.toFixed(1), align: 'end' },
-          {
-            title: 'Errors',
-            cell: ({ calls, errors }) => percent(errors, calls),
-            align: 'end',
-          },
-          { title: 'As fallback', cell: 'as_fallback', align: 'end' },
-          { title: 'p95', cell: ({ p95_ms }) => duration(p95_ms), align: 'end' },
-          { title: 'Capabilities', cell: ({ capabilities }) => capabilities.join(', ') },
-        ]}
-      />
-    </Card>
+    <TableCard
+      title="Calls between them"
+      rows={topology.edges}
+      rowKey={({ from, to }) => `${from} ${to}`}
+      columns={[
+        { title: 'From', cell: ({ from }) => nameOf(from) },
+        { title: 'To', cell: ({ to }) => nameOf(to) },
+        { title: 'Calls', cell: 'calls', align: 'end' },
+        { title: 'Per minute', cell: ({ per_minute }) => per_minute.toFixed(1), align: 'end' },
+        { title: 'Errors', cell: ({ calls, errors }) => percent(errors, calls), align: 'end' },
+        { title: 'As fallback', cell: 'as_fallback', align: 'end' },
+        { title: 'p95', cell: ({ p95_ms }) => duration(p95_ms), align: 'end' },
+        { title: 'Capabilities', cell: ({ capabilities }) => capabilities.join(', ') },
+      ]}
+    />
   );
 }

@@ -2,9 +2,9 @@ import { USAGE_GROUPS, type Usage, type UsageRow } from '../api-types.ts';
 import { bytes, count, dayAndTime, duration, percent } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
 import { route } from '../state/router.ts';
-import { PlainTable } from '../ui/data-table.tsx';
+import { TableCard } from '../ui/data-table.tsx';
 import { FilterChoice } from '../ui/fields.tsx';
-import { Card, Empty } from '../ui/parts.tsx';
+import { Empty } from '../ui/parts.tsx';
 import { Page } from '../ui/screen.tsx';
 import { chosen, Tabs } from '../ui/tabs.tsx';
 
@@ -42,46 +42,45 @@ export function UsageScreen() {
         data.rows.length === 0 ? (
           <Empty title="Nothing was called in this time." />
         ) : (
-          <Card title={`Since ${dayAndTime(data.since)}`}>
-            <PlainTable<UsageRow>
-              label="Usage"
-              rows={[...data.rows, { ...data.total, key: 'Total' }]}
-              rowKey={({ key }) => key}
-              columns={[
-                { title: 'Name', cell: 'key' },
-                { title: 'Calls', cell: ({ calls }) => count(calls), align: 'end' },
-                {
-                  title: 'Share',
-                  cell: ({ calls }) => <Share part={calls / Math.max(1, data.total.calls)} />,
-                  from: 'medium',
-                },
-                {
-                  title: 'Errors',
-                  cell: ({ calls, errors }) => percent(errors, calls),
-                  align: 'end',
-                },
-                {
-                  title: 'Time',
-                  cell: ({ total_ms }) => duration(total_ms),
-                  align: 'end',
-                  from: 'medium',
-                },
-                {
-                  title: 'In',
-                  cell: ({ request_bytes }) => bytes(request_bytes),
-                  align: 'end',
-                  from: 'medium',
-                },
-                {
-                  title: 'Out',
-                  cell: ({ response_bytes }) => bytes(response_bytes),
-                  align: 'end',
-                  from: 'medium',
-                },
-                { title: 'Cost', align: 'end', cell: ({ cost }) => (cost === 0 ? '' : cost) },
-              ]}
-            />
-          </Card>
+          <TableCard<UsageRow>
+            title={`Since ${dayAndTime(data.since)}`}
+            label="Usage"
+            rows={[...data.rows, { ...data.total, key: 'Total' }]}
+            rowKey={({ key }) => key}
+            columns={[
+              { title: 'Name', cell: 'key' },
+              { title: 'Calls', cell: ({ calls }) => count(calls), align: 'end' },
+              {
+                title: 'Share',
+                cell: ({ calls }) => <Share part={calls / Math.max(1, data.total.calls)} />,
+                from: 'medium',
+              },
+              {
+                title: 'Errors',
+                cell: ({ calls, errors }) => percent(errors, calls),
+                align: 'end',
+              },
+              {
+                title: 'Time',
+                cell: ({ total_ms }) => duration(total_ms),
+                align: 'end',
+                from: 'medium',
+              },
+              {
+                title: 'In',
+                cell: ({ request_bytes }) => bytes(request_bytes),
+                align: 'end',
+                from: 'medium',
+              },
+              {
+                title: 'Out',
+                cell: ({ response_bytes }) => bytes(response_bytes),
+                align: 'end',
+                from: 'medium',
+              },
+              { title: 'Cost', align: 'end', cell: ({ cost }) => cost || '' },
+            ]}
+          />
         )
       }
     </Page>

@@ -90,8 +90,18 @@ export function useResource<T>(
   };
 }
 
+export interface Older<T> {
+  readonly pages: readonly T[];
+  readonly hasMore: boolean;
+  read(): Promise<void>;
+}
+
 /** The pages after the first one, which is the resource; read when the person asks for them. */
-export function useOlder<T extends Page>(first: Resource<T>, path: string, query: Query) {
+export function useOlder<T extends Page>(
+  first: Resource<T>,
+  path: string,
+  query: Query,
+): Older<Success<T>> {
   const key = JSON.stringify(query);
   const state = useSignal<{ key: string; pages: readonly Success<T>[] }>({ key, pages: [] });
   const isReading = useRef(false);

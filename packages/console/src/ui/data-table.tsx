@@ -6,6 +6,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { navigate } from '../state/router.ts';
 import { useShortcuts } from './keys.ts';
+import { Card } from './parts.tsx';
 import { asWords } from './words.tsx';
 
 export interface Column<Row> {
@@ -153,13 +154,41 @@ export function DataTable<Row>(props: {
   );
 }
 
+interface PlainTableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+}
+
+/** A card with a table in it. */
+export function TableCard<Row>(
+  props: Omit<PlainTableProps<Row>, 'label'> & {
+    title: string;
+    /** Of the table, where the title is not its name. */
+    label?: string;
+    actions?: ComponentChildren;
+    /** In place of a table without rows. */
+    empty?: string;
+    /** Below the table. */
+    children?: ComponentChildren;
+  },
+) {
+  const { title, label = title, actions, empty, rows } = props;
+  return (
+    <Card title={title} actions={actions}>
+      {rows.length === 0 && empty ? (
+        <p class="muted">{empty}</p>
+      ) : (
+        <PlainTable {...props} label={label} />
+      )}
+      {props.children}
+    </Card>
+  );
+}
+
 /** A table that is never long. */
-export function PlainTable<Row>(props: {
-  label: string;
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-  rowKey: (row: Row) => string;
-}) {
+export function PlainTable<Row>(props: PlainTableProps<Row>) {
   return (
     <section class="plain-box" tabIndex={0} aria-label={props.label}>
       <table class="data">

@@ -2,10 +2,10 @@
 // a list.
 
 import type { ComponentChildren } from 'preact';
-import type { Readable } from '../state/resource.ts';
+import type { Older, Readable } from '../state/resource.ts';
 import { toHref } from '../state/router.ts';
 import { type Column, DataTable } from './data-table.tsx';
-import { Loaded, PageHead } from './parts.tsx';
+import { Button, Loaded, PageHead } from './parts.tsx';
 
 interface HeadProps {
   readonly title: string;
@@ -84,6 +84,16 @@ export function ListScreen<Data extends object, Row>(
         </Loaded>
         {props.below}
       </div>
+    </div>
+  );
+}
+
+/** Reads the next page of a list that goes further back. */
+export function OlderButton({ older }: { older: Pick<Older<unknown>, 'hasMore' | 'read'> }) {
+  if (!older.hasMore) return null;
+  return (
+    <div class="buttons">
+      <Button onClick={() => void older.read()}>Older</Button>
     </div>
   );
 }

@@ -29,7 +29,7 @@ const MAX_SESSIONS = 500;
 const LIST_POLL_MS = 2_000;
 
 const historySchema = z.strictObject({
-  before: z.coerce.number().int().min(1).optional(),
+  cursor: z.coerce.number().int().min(1).optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
@@ -44,8 +44,9 @@ export const agentSessionHandlers: Handlers = {
   }),
   'GET sessions/:id/history': withViews(async (request, views): Promise<ContextHistory> => {
     const { principal, params } = request;
-    const asked = parseQuery(historySchema, request);
-    const found = await views.history(params.id ?? '', ownerOf(principal, 'sessions'), asked);
+    const { cursor: before, limit } = parseQuery(historySchema, request);
+    const owner = ownerOf(principal, 'sessions');
+    const found = await views.history(params.id ?? '', owner, { before, limit });
     if (!found) return notFound(params.id);
     return {
       entries: found.changes.map(({ version, at, event }) => ({
@@ -56,7 +57,7 @@ export const agentSessionHandlers: Handlers = {
         paths: [...Object.keys(event.update), ...event.removed],
         value: event.update as Json,
       })),
-      ...(found.next !== undefined && { next_before: found.next }),
+      ...(found.next !== undefined && { next_cursor: String(found.next) }),
     };
   }),
 };
