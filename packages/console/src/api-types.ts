@@ -391,21 +391,14 @@ export interface AgentDetail extends AgentRow {
   };
 }
 
-export interface InstanceView {
-  readonly node_id: string;
+export interface InstanceView extends Pick<AgentRow, 'node_id' | 'health' | 'breaker' | 'version'> {
   readonly state: 'active' | 'draining' | 'expired';
-  readonly health: HealthView;
-  readonly breaker?: BreakerState;
-  readonly version?: string;
   readonly hold?: { readonly reason: string; readonly message: string; readonly fix: string };
 }
 
-export interface HealthChange {
+export interface HealthChange extends Pick<HealthView, 'status' | 'reason' | 'message'> {
   readonly at: Time;
   readonly node_id: string;
-  readonly status: HealthStatus;
-  readonly reason?: string;
-  readonly message?: string;
 }
 
 export interface ToolView {
@@ -561,10 +554,7 @@ export interface Inbox {
   readonly off: readonly NotRunning[];
 }
 
-export interface InboxQuestion {
-  readonly job_id: string;
-  readonly agent_id?: string;
-  readonly capability: string;
+export interface InboxQuestion extends Pick<JobView, 'job_id' | 'agent_id' | 'capability'> {
   readonly asked_at: Time;
   readonly expires_at?: Time;
   readonly inputs: readonly Question[];

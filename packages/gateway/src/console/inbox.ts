@@ -17,7 +17,6 @@ export const inboxHandlers: Handlers = {
     off: [notRunning('approvals'), ...(parts.pipeline.jobs ? [] : [notRunning('jobs')])],
   }),
   'GET approvals': () => notRunning('approvals'),
-  'POST approvals/:id': () => notRunning('approvals'),
 };
 
 export async function countInbox(parts: ConsoleParts, principal: Principal): Promise<number> {

@@ -308,7 +308,7 @@ function merged(own: StoredSession | undefined, theirs: StoredSession): StoredSe
 }
 
 /** 256 bits that cannot be guessed, so that their hash is enough. */
-function secret(): string {
+export function secret(): string {
   return randomBytes(32).toString('base64url');
 }
 
