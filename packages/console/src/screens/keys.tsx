@@ -5,13 +5,13 @@ import { act } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
 import { TableCard } from '../ui/data-table.tsx';
-import { ConfirmButton, Dialog } from '../ui/dialog.tsx';
+import { Confirm, ConfirmButton, Dialog } from '../ui/dialog.tsx';
 import { ActionForm, bound, boundIn, PickField, TextField, TIERS } from '../ui/fields.tsx';
 import { Badge, Button, CodeBlock, Loaded, PageHead, Status, Time } from '../ui/parts.tsx';
 import { chosen, Tabs } from '../ui/tabs.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
-import { Decode, RevokeGrant, Simulate } from './tokens.tsx';
+import { Decode, revocation, Simulate } from './tokens.tsx';
 
 const VIEWS = ['keys', 'decode', 'simulate', 'revoked'] as const;
 const TITLES = {
@@ -218,11 +218,9 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
         </ActionForm>
       )}
       {asks.value && (
-        <RevokeGrant
-          kind={kind.value}
-          id={id.value.trim()}
+        <Confirm
+          {...revocation(kind.value, id.value.trim(), onDone)}
           onClose={() => (asks.value = false)}
-          onDone={onDone}
         />
       )}
     </TableCard>

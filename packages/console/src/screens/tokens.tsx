@@ -5,16 +5,15 @@ import { act, GatewayError } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
 import { Chain } from '../ui/chain.tsx';
-import { Confirm } from '../ui/dialog.tsx';
+import { ConfirmButton, type ConfirmProps } from '../ui/dialog.tsx';
 import { ActionForm, bound, boundIn, PickField, TextField } from '../ui/fields.tsx';
-import { Badge, Button, Card, Facts, Json, Problem, Status, Time } from '../ui/parts.tsx';
+import { Badge, Card, Facts, Json, Problem, Status, Time } from '../ui/parts.tsx';
 import { notify } from '../ui/toasts.tsx';
 
 /** What a passport or mandate stands for, as the gateway verifies it. */
 export function Decode({ onRevoked }: { onRevoked: () => void }) {
   const token = useSignal('');
   const decoded = useSignal<DecodedToken | undefined>(undefined);
-  const isRevoking = useSignal(false);
   const reading = useAction();
   const read = async () => {
     decoded.value = undefined;
@@ -34,21 +33,14 @@ export function Decode({ onRevoked }: { onRevoked: () => void }) {
       {decoded.value !== undefined && <Decoded token={decoded.value} />}
       {grant !== undefined && decoded.value?.valid && who()?.rights.keys && (
         <div class="buttons">
-          <Button kind="danger" onClick={() => (isRevoking.value = true)}>
-            Revoke its grant
-          </Button>
+          <ConfirmButton
+            label="Revoke its grant"
+            {...revocation('grant', grant, () => {
+              onRevoked();
+              void reading.run(read);
+            })}
+          />
         </div>
-      )}
-      {isRevoking.value && grant !== undefined && (
-        <RevokeGrant
-          kind="grant"
-          id={grant}
-          onClose={() => (isRevoking.value = false)}
-          onDone={() => {
-            onRevoked();
-            void reading.run(read);
-          }}
-        />
       )}
     </Card>
   );
@@ -88,27 +80,17 @@ function Decoded({ token }: { token: DecodedToken }) {
 }
 
 /** Asks, and then refuses what stands for a grant, a delegate or a principal. */
-export function RevokeGrant(props: {
-  kind: string;
-  id: string;
-  onClose: () => void;
-  onDone: () => void;
-}) {
-  const { kind, id } = props;
-  return (
-    <Confirm
-      title={`Revoke the ${kind} ${id}?`}
-      action="Revoke"
-      onClose={props.onClose}
-      onConfirm={async () => {
-        await act('POST', 'keys/revoke-grant', { kind, id });
-        notify('ok', `The ${kind} ${id} is revoked.`);
-        props.onDone();
-      }}
-    >
-      <p>Passports and mandates that stand for it are refused from now on.</p>
-    </Confirm>
-  );
+export function revocation(kind: string, id: string, onDone: () => void): ConfirmProps {
+  return {
+    title: `Revoke the ${kind} ${id}?`,
+    action: 'Revoke',
+    children: <p>Passports and mandates that stand for it are refused from now on.</p>,
+    onConfirm: async () => {
+      await act('POST', 'keys/revoke-grant', { kind, id });
+      notify('ok', `The ${kind} ${id} is revoked.`);
+      onDone();
+    },
+  };
 }
 
 export function Simulate({ keys }: { keys: readonly KeyView[] }) {

@@ -47,7 +47,7 @@ export function Dialog(props: {
   );
 }
 
-interface ConfirmProps {
+export interface ConfirmProps {
   readonly title: string;
   readonly action: string;
   readonly children: ComponentChildren;

@@ -238,7 +238,14 @@ export function toToolView(capability: Capability): ToolView {
   return compact<ToolView>({ name, ...said, streaming, idempotent });
 }
 
-const FIELDS = ['tool', 'title', 'description', 'input_schema', 'output_schema'] as const;
+const FIELDS = [
+  'tool',
+  'title',
+  'description',
+  'input_schema',
+  'output_schema',
+  'annotations',
+] as const;
 
 function toPinViews(agent: AgentPins | undefined): readonly PinView[] {
   if (!agent) return [];
@@ -270,8 +277,7 @@ function toPinViews(agent: AgentPins | undefined): readonly PinView[] {
 }
 
 function changesBetween(before: Definition | undefined, after: Definition): PinChange[] {
-  const fields = [...FIELDS, 'annotations'] as const;
-  const changed = fields.filter(
+  const changed = FIELDS.filter(
     (field) => JSON.stringify(before?.[field]) !== JSON.stringify(after[field]),
   );
   if (changed.length === 0) return [{ field: 'server' }];

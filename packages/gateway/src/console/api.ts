@@ -39,7 +39,9 @@ export class ConsoleApi {
 
   constructor(parts: ConsoleParts, sessions: ConsoleSessions) {
     this.#parts = parts;
-    this.#facts = factsOf(parts);
+    const { log, clock } = parts.pipeline.deps;
+    const { journal } = parts.gateway;
+    this.#facts = journal && new CallFacts({ journal, log, now: () => clock.now() });
     this.#streams = new EventStreams(parts, sessions, this.#facts);
     this.#paths = toPaths({
       ...addingHandlers,
@@ -90,12 +92,6 @@ export class ConsoleApi {
     if (handler) return { handler, params };
     throw failure('method_not_allowed', { allow: [...path.methods.keys()].join(', ') });
   }
-}
-
-function factsOf({ gateway, pipeline }: ConsoleParts): CallFacts | undefined {
-  const { journal } = gateway;
-  const { log, clock } = pipeline.deps;
-  return journal && new CallFacts({ journal, log, now: () => clock.now() });
 }
 
 export function sendJson(response: ServerResponse, answer: object): void {

@@ -15,7 +15,6 @@ import {
   LiveFile,
   type Principal,
   type SharedFile,
-  type StateFileOptions,
 } from '@starloom/identity';
 import { z } from 'zod';
 import type { SessionRealm } from '../mcp/shared-sessions.ts';
@@ -105,7 +104,14 @@ export class ConsoleSessions {
     const onChange = () => {
       for (const listener of [...listeners]) listener();
     };
-    const file = await LiveFile.open({ ...sessionsFile(stateFolder), log, onChange });
+    const file = await LiveFile.open({
+      path: join(stateFolder, 'console.json'),
+      schema: fileSchema,
+      empty: EMPTY,
+      fix: 'remove it: people sign in again then',
+      log,
+      onChange,
+    });
     const sessions = new ConsoleSessions(options, file, listeners);
     if (realm?.store) {
       const shared = sharedSessions((edit) => sessions.#change(edit));
@@ -267,15 +273,6 @@ export class ConsoleSessions {
     const isSame = known?.print === credential.print && authenticator.isCurrent(known.principal);
     return isSame ? known.principal : undefined;
   }
-}
-
-function sessionsFile(stateFolder: string): StateFileOptions<SessionsFile> {
-  return {
-    path: join(stateFolder, 'console.json'),
-    schema: fileSchema,
-    empty: EMPTY,
-    fix: 'remove it: people sign in again then',
-  };
 }
 
 /** Tabs of all gateways are tabs of one session; where one has ended it, it has ended. */
