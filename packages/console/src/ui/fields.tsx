@@ -70,6 +70,44 @@ export function ActionForm(props: {
   );
 }
 
+/** A label, its field and what to know about it; the field takes what ties them together. */
+export function Labelled(props: {
+  label: ComponentChildren;
+  hint?: string | undefined;
+  problem?: string | undefined;
+  /** The label is beside the field. */
+  isCheck?: boolean;
+  children: (ties: object) => ComponentChildren;
+}) {
+  const id = useId();
+  const { label, hint, problem, isCheck = false } = props;
+  const field = props.children({
+    id,
+    'aria-describedby':
+      `${hint ? `${id}-hint` : ''} ${problem ? `${id}-wrong` : ''}`.trim() || undefined,
+    'aria-invalid': problem ? true : undefined,
+  });
+  return (
+    <div class="field">
+      <label for={id} class={isCheck ? 'check' : undefined}>
+        {isCheck && field}
+        {label}
+      </label>
+      {!isCheck && field}
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {problem && (
+        <p class="wrong" id={`${id}-wrong`}>
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}
+
 export function TextField(
   props: Bound<string> & {
     label: string;
@@ -81,54 +119,44 @@ export function TextField(
     problem?: string | undefined;
   },
 ) {
-  const id = useId();
-  const note = props.problem ?? props.hint;
+  const { lines } = props;
   const shared = {
-    id,
     value: props.value,
     required: props.required,
-    spellcheck: props.lines === 'prose',
-    'aria-describedby': note ? `${id}-note` : undefined,
-    'aria-invalid': props.problem ? true : undefined,
-    onInput: (event: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
-      props.set(event.currentTarget.value),
+    spellcheck: lines === 'prose',
+    onInput: (event: { currentTarget: { value: string } }) => props.set(event.currentTarget.value),
   };
   return (
-    <div class="field">
-      <label for={id}>{props.label}</label>
-      {props.lines === undefined ? (
-        <input {...shared} type={props.type ?? 'text'} autocomplete="off" />
-      ) : (
-        <textarea {...shared} dir="auto" class={props.lines === 'code' ? 'mono' : ''} />
-      )}
-      {note && (
-        <p class={props.problem ? 'wrong' : 'hint'} id={`${id}-note`}>
-          {note}
-        </p>
-      )}
-    </div>
+    <Labelled label={props.label} hint={props.hint} problem={props.problem}>
+      {(ties) =>
+        lines === undefined ? (
+          <input {...ties} {...shared} type={props.type ?? 'text'} autocomplete="off" />
+        ) : (
+          <textarea {...ties} {...shared} dir="auto" class={lines === 'code' ? 'mono' : ''} />
+        )
+      }
+    </Labelled>
   );
 }
 
 export function PickField(props: Bound<string> & { label: string; options: readonly string[] }) {
-  const id = useId();
+  const { value, options } = props;
   return (
-    <div class="field">
-      <label for={id}>{props.label}</label>
-      <select
-        id={id}
-        required
-        value={props.value}
-        onChange={(event) => props.set(event.currentTarget.value)}
-      >
-        {!props.options.includes(props.value) && (
-          <option value={props.value}>{props.value || 'Choose…'}</option>
-        )}
-        {props.options.map((option) => (
-          <option key={option}>{option}</option>
-        ))}
-      </select>
-    </div>
+    <Labelled label={props.label}>
+      {(ties) => (
+        <select
+          {...ties}
+          required
+          value={value}
+          onChange={(event) => props.set(event.currentTarget.value)}
+        >
+          {!options.includes(value) && <option value={value}>{value || 'Choose…'}</option>}
+          {options.map((option) => (
+            <option key={option}>{option}</option>
+          ))}
+        </select>
+      )}
+    </Labelled>
   );
 }
 

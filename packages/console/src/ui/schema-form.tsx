@@ -1,4 +1,4 @@
-import { useId } from 'preact/hooks';
+import { Labelled } from './fields.tsx';
 import { Button } from './parts.tsx';
 import { oneLine, plainText } from './plain-text.ts';
 import {
@@ -51,18 +51,7 @@ export function SchemaForm(props: {
 
 function Field(props: FieldProps) {
   const { field, path, value, problems, set } = props;
-  const id = useId();
-  const problem = problems[path];
   const title = oneLine(field.title || field.name || 'Item', 80);
-  const describedBy =
-    `${field.description ? `${id}-hint` : ''} ${problem ? `${id}-wrong` : ''}`.trim();
-  const common = {
-    id,
-    name: path,
-    'aria-describedby': describedBy || undefined,
-    'aria-invalid': problem ? true : undefined,
-    'aria-required': field.isRequired || undefined,
-  } as const;
   if (field.kind === 'object') {
     return (
       <fieldset class="group">
@@ -81,38 +70,25 @@ function Field(props: FieldProps) {
   if (field.kind === 'list' && field.item !== undefined) {
     return <ListField {...props} item={field.item} title={title} />;
   }
+  const isCheck = field.kind === 'boolean';
+  const isOptional = !isCheck && !field.isRequired;
   return (
-    <div class="field">
-      {field.kind === 'boolean' ? (
-        <label class="check">
-          <input
-            {...common}
-            type="checkbox"
-            checked={value === true}
-            onChange={(event) => set(event.currentTarget.checked)}
-          />
-          {title}
-        </label>
-      ) : (
+    <Labelled
+      label={
         <>
-          <label for={id}>
-            {title}
-            {!field.isRequired && <span class="muted"> (optional)</span>}
-          </label>
-          <Input field={field} common={common} value={value} set={set} />
+          {title}
+          {isOptional && <span class="muted"> (optional)</span>}
         </>
-      )}
-      {field.description && (
-        <p class="hint" id={`${id}-hint`}>
-          {plainText(field.description).slice(0, 600)}
-        </p>
-      )}
-      {problem && (
-        <p class="wrong" id={`${id}-wrong`}>
-          {problem}
-        </p>
-      )}
-    </div>
+      }
+      hint={plainText(field.description).slice(0, 600)}
+      problem={problems[path]}
+      isCheck={isCheck}
+    >
+      {(ties) => {
+        const common = { ...ties, name: path, 'aria-required': field.isRequired || undefined };
+        return <Input field={field} common={common} value={value} set={set} />;
+      }}
+    </Labelled>
   );
 }
 
@@ -120,6 +96,15 @@ function Input(props: Pick<FieldProps, 'field' | 'value' | 'set'> & { common: ob
   const { field, common, value, set } = props;
   const shown = String((value instanceof Unreadable ? value.text : value) ?? '');
   switch (field.kind) {
+    case 'boolean':
+      return (
+        <input
+          {...common}
+          type="checkbox"
+          checked={value === true}
+          onChange={(event) => set(event.currentTarget.checked)}
+        />
+      );
     case 'choice':
       return (
         <select
