@@ -27,6 +27,7 @@ const SCREENS = [
   'inbox',
   'jobs',
   'sessions',
+  'sessions/shared',
   'topology',
   'topology?view=table',
   'usage',
@@ -69,6 +70,7 @@ describeWithEngine('chromium', (engine) => {
       await signIn(page, world.origin, world.key);
       for (const place of [...SCREENS, `calls/${trace}`]) {
         await visit(page, world.origin, place);
+        found.push(...(await page.getByRole('alert').allInnerTexts()));
         found.push(...(await violations(page, place)));
       }
       await page.keyboard.press('ControlOrMeta+k');
@@ -270,7 +272,7 @@ async function prepare(world: ConsoleWorld): Promise<string> {
     task: 'job',
     async: true,
   });
-  await world.call('session.create', { agent_id: 'tester' });
+  await world.call('session.create', { session_id: 'shared', agent_id: 'tester' });
   const answer = await world.call('fabric.call', {
     agent_id: 'broken',
     capability: 'say',

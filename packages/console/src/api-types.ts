@@ -101,18 +101,13 @@ export interface SessionStarted {
   readonly expires_at: Time;
 }
 
-/** What this person may see and do; `own` means: of its own calls, jobs and sessions alone. */
+/** What this person may do. */
 export interface Rights {
-  readonly calls: 'all' | 'own';
-  readonly jobs: 'all' | 'own';
-  readonly sessions: 'all' | 'own';
-  readonly usage: 'all' | 'own';
   /** Add, drain, remove agents; approve their tools. */
   readonly agents: boolean;
   /** Add agents that are commands of this machine. */
   readonly commands: boolean;
   readonly keys: boolean;
-  readonly audit: boolean;
   /** Call agents at all. */
   readonly call: boolean;
 }
@@ -126,11 +121,8 @@ export interface WhoAmI {
   readonly rights: Rights;
   readonly gateway: {
     readonly version: string;
-    /** The name of the realm, as in passports. */
-    readonly issuer?: string;
     readonly url: string;
     readonly started_at: Time;
-    readonly now: Time;
   };
   /** Which parts run. */
   readonly parts: Readonly<Record<Part, boolean>>;
@@ -169,7 +161,6 @@ export interface SeriesPoint extends CallFigures {
 }
 
 export interface Overview {
-  readonly window: Window;
   /** `own`: only calls of this person are counted. */
   readonly scope: 'all' | 'own';
   /** Absent while there is no journal; `journal` says why then. */
@@ -195,8 +186,6 @@ export interface Overview {
   readonly jobs:
     | { readonly running: true; readonly by_state: Readonly<Record<JobState, number>> }
     | NotRunning;
-  /** Questions and approvals that wait for this person. */
-  readonly inbox: number;
   readonly engines: readonly EngineView[];
   readonly checklist: Checklist;
 }
@@ -247,13 +236,11 @@ export interface CallRow {
   /** Names this call; several calls share a trace. */
   readonly call_id: string;
   readonly trace_id: string;
-  readonly span_id: string;
   readonly at: Time;
   /** Absent while it runs. */
   readonly duration_ms?: number;
   readonly status: CallStatus;
   readonly principal: string;
-  readonly delegate?: string;
   readonly face: string;
   readonly capability: string;
   /** Who served it, or the first that was asked. */
@@ -261,11 +248,9 @@ export interface CallRow {
   /** Whom the caller or the route named first, where another one served. */
   readonly primary_id?: string;
   readonly fallback: boolean;
-  readonly attempts: number;
   readonly error_code?: string;
   readonly job_id?: string;
   readonly session_id?: string;
-  readonly request_bytes?: number;
   readonly response_bytes?: number;
 }
 
@@ -287,7 +272,7 @@ export interface CallDetail extends CallRow {
   readonly depth: number;
   /** Who acts for whom: the principal first, then each agent in between. */
   readonly chain: readonly ChainLink[];
-  readonly labels: readonly TrustLabel[];
+  readonly labels: readonly { readonly name: string; readonly value: string }[];
   /** The rule of the policy that decided. */
   readonly policy?: { readonly rule: string; readonly effect: string };
   readonly route?: {
@@ -312,17 +297,11 @@ export interface ChainLink {
   readonly tier?: string;
 }
 
-export interface TrustLabel {
-  readonly name: string;
-  readonly value: string;
-}
-
 export interface Attempt {
   readonly agent_id: string;
   readonly node_id?: string;
   readonly kind?: string;
   readonly status: 'ok' | 'error' | 'running';
-  readonly start_ms: number;
   readonly duration_ms?: number;
   readonly error_code?: string;
   readonly message?: string;
@@ -338,11 +317,9 @@ export interface EventCount {
 export interface Span {
   readonly id: string;
   readonly parent?: string;
-  readonly call_id: string;
   /** `call` is a bar of its own, the rest are steps within it. */
   readonly kind: 'call' | 'admit' | 'route' | 'wait' | 'attempt';
   readonly name: string;
-  readonly agent_id?: string;
   /** From the start of the trace. */
   readonly start_ms: number;
   readonly duration_ms?: number;
@@ -396,12 +373,7 @@ export interface AgentList {
 }
 
 export interface AgentDetail extends AgentRow {
-  readonly endpoint: {
-    readonly transport: string;
-    readonly protocol?: string;
-    readonly uri?: string;
-    readonly command?: string;
-  };
+  readonly endpoint: { readonly uri?: string; readonly command?: string };
   readonly fallbacks: readonly string[];
   /** Declared by the manifest, but not offered by the agent. */
   readonly missing: readonly string[];
@@ -419,23 +391,14 @@ export interface AgentDetail extends AgentRow {
   };
 }
 
-export interface InstanceView {
-  readonly node_id: string;
+export interface InstanceView extends Pick<AgentRow, 'node_id' | 'health' | 'breaker' | 'version'> {
   readonly state: 'active' | 'draining' | 'expired';
-  readonly epoch?: number;
-  readonly health: HealthView;
-  readonly breaker?: BreakerState;
-  readonly version?: string;
   readonly hold?: { readonly reason: string; readonly message: string; readonly fix: string };
 }
 
-export interface HealthChange {
+export interface HealthChange extends Pick<HealthView, 'status' | 'reason' | 'message'> {
   readonly at: Time;
   readonly node_id: string;
-  readonly status: HealthStatus;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly latency_ms?: number;
 }
 
 export interface ToolView {
@@ -475,16 +438,13 @@ export interface PinChange {
 /** Either a server that is reached by HTTP, or a command of the gateway's machine (`rights.commands`). */
 export interface AddRequest {
   readonly agent_id: string;
-  readonly description?: string;
   readonly protocol?: string;
   readonly uri?: string;
   readonly command?: string;
   readonly args?: readonly string[];
   /** References such as `env:NAME`, never the secret itself. */
   readonly headers?: Readonly<Record<string, string>>;
-  readonly env?: Readonly<Record<string, string>>;
   readonly trust_tier?: string;
-  readonly tags?: readonly string[];
 }
 
 export interface AgentTest {
@@ -492,7 +452,6 @@ export interface AgentTest {
   readonly reachable: boolean;
   readonly health?: HealthView;
   readonly version?: string;
-  readonly description?: string;
   readonly tools: readonly ToolView[];
   readonly error?: ApiError;
   readonly duration_ms: number;
@@ -512,7 +471,6 @@ export interface TryRequest {
   readonly inputs?: readonly GivenInput[];
   /** Answers with a job at once; needs jobs. */
   readonly async?: boolean;
-  readonly session_id?: string;
 }
 
 export interface GivenInput {
@@ -534,12 +492,10 @@ export type TryLine =
       /** Send it back as `conversation_id`, with `inputs`. */
       readonly conversation_id: string;
       readonly inputs: readonly Question[];
-      readonly trace_id?: string;
     }
   | { readonly type: 'error'; readonly error: ApiError; readonly trace_id?: string };
 
 export interface CallResult {
-  readonly ok: true;
   readonly result?: {
     readonly answer?: string;
     readonly data?: unknown;
@@ -548,11 +504,8 @@ export interface CallResult {
       readonly uri?: string;
       readonly text?: string;
     }[];
-    readonly content?: readonly { readonly type: string; readonly [field: string]: unknown }[];
-    readonly [field: string]: unknown;
   };
   readonly agent_id?: string;
-  readonly capability?: string;
   readonly attempts?: readonly {
     readonly agent_id: string;
     readonly ok?: boolean;
@@ -560,10 +513,7 @@ export interface CallResult {
     readonly [field: string]: unknown;
   }[];
   readonly fallback?: boolean;
-  readonly conversation_id?: string;
   readonly job_id?: string;
-  readonly state?: JobState;
-  readonly trace?: { readonly trace_id: string; readonly [field: string]: unknown } | null;
 }
 
 export interface FabricEvent {
@@ -588,9 +538,7 @@ export interface Question {
   readonly options?: readonly {
     readonly id: string;
     readonly label: string;
-    readonly kind?: string;
   }[];
-  readonly expires_at?: Time;
 }
 
 // Inbox
@@ -606,22 +554,19 @@ export interface Inbox {
   readonly off: readonly NotRunning[];
 }
 
-export interface InboxQuestion {
-  readonly job_id: string;
-  readonly agent_id?: string;
-  readonly capability: string;
+export interface InboxQuestion extends Pick<JobView, 'job_id' | 'agent_id' | 'capability'> {
   readonly asked_at: Time;
   readonly expires_at?: Time;
   readonly inputs: readonly Question[];
 }
 
 // Jobs
-// GET  /console/api/jobs?state=&capability=&principal=&cursor=&limit=  → Answer<JobPage>
-// GET  /console/api/jobs/<job_id>                → Answer<{job: JobDetail}>
+// GET  /console/api/jobs?state=&cursor=&limit=   → Answer<JobPage>
+// GET  /console/api/jobs/<job_id>                → Answer<{job: JobView}>
 // GET  /console/api/jobs/<job_id>/events?after=  → Answer<JobEvents>
-// POST /console/api/jobs/<job_id>/cancel  {}     → Answer<{job: JobDetail}>
-// POST /console/api/jobs/<job_id>/retry   {}     → Answer<{job: JobDetail}>   (the new job)
-// POST /console/api/jobs/<job_id>/input   {inputs: GivenInput[]} → Answer<{job: JobDetail}>
+// POST /console/api/jobs/<job_id>/cancel  {}     → Answer<{job: JobView}>
+// POST /console/api/jobs/<job_id>/retry   {}     → Answer<{job: JobView}>   (the new job)
+// POST /console/api/jobs/<job_id>/input   {inputs: GivenInput[]} → Answer<{job: JobView}>
 // Others' jobs (`rights.jobs: all`) can be seen and cancelled; only their owner retries and answers.
 
 export interface JobView {
@@ -646,10 +591,7 @@ export interface JobView {
   /** Number of stored events. */
   readonly cursor: number;
   readonly cancelling: boolean;
-}
-
-export interface JobDetail extends JobView {
-  /** What `fabric.call` would have answered; for its owner alone. */
+  /** What `fabric.call` would have answered; of a single job, for its owner alone. */
   readonly result?: CallResult;
 }
 
@@ -662,13 +604,12 @@ export interface JobEvents {
   readonly events: readonly FabricEvent[];
   /** Pass it as `after` for what follows. */
   readonly cursor: number;
-  readonly job: JobDetail;
 }
 
 // Sessions of agents
 // GET /console/api/sessions                           → Answer<SessionList>
 // GET /console/api/sessions/<session_id>              → Answer<SessionDetail>
-// GET /console/api/sessions/<session_id>/history?before=&limit=  → Answer<ContextHistory>
+// GET /console/api/sessions/<session_id>/history?cursor=&limit=  → Answer<ContextHistory>
 
 export interface SessionRow {
   readonly session_id: string;
@@ -690,7 +631,6 @@ export interface SessionList {
 }
 
 export interface SessionDetail extends SessionRow {
-  readonly metadata: JsonObject;
   readonly parent?: { readonly session_id: string; readonly version: number };
   readonly member_list: readonly MemberView[];
   readonly lock_list: readonly LockView[];
@@ -712,15 +652,12 @@ export interface LockView {
   readonly holder: string;
   /** Grows with every grant: what was written under a lower one is refused. */
   readonly fencing_token: number;
-  readonly mode?: string;
   readonly expires_at?: Time;
   readonly waiting: readonly string[];
 }
 
-export interface ContextHistory {
+export interface ContextHistory extends Page {
   readonly entries: readonly ContextChange[];
-  /** Pass it as `before` for older ones. */
-  readonly next_before?: number;
 }
 
 export interface ContextChange {
@@ -737,7 +674,6 @@ export interface ContextChange {
 // GET /console/api/topology?window=…   → Answer<Topology>
 
 export interface Topology {
-  readonly window: Window;
   readonly scope: 'all' | 'own';
   readonly nodes: readonly TopologyNode[];
   readonly edges: readonly TopologyEdge[];
@@ -752,7 +688,6 @@ export interface TopologyNode {
   readonly name: string;
   readonly health?: HealthStatus;
   readonly calls: number;
-  readonly errors: number;
 }
 
 export interface TopologyEdge extends CallFigures {
@@ -779,7 +714,6 @@ export interface KeyView {
   readonly scopes: readonly string[];
   readonly source: 'configuration' | 'state';
   readonly state: 'active' | 'replaced' | 'expired' | 'revoked';
-  readonly created_at?: Time;
   readonly expires_at?: Time;
   /** The credential of this very session: revoking it signs out. */
   readonly is_mine: boolean;
@@ -812,7 +746,6 @@ export interface DecodedToken {
   readonly valid: boolean;
   /** Why it is refused. */
   readonly error?: ApiError;
-  readonly header: JsonObject;
   readonly claims: JsonObject;
   readonly principal?: string;
   readonly delegate?: string;
@@ -838,13 +771,10 @@ export interface Simulation {
 // GET /console/api/usage?by=principal|agent|capability|day&since=&until=   → Answer<Usage>
 
 export const USAGE_GROUPS = ['agent', 'principal', 'capability', 'day'] as const;
-export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 export interface Usage {
-  readonly by: UsageGroup;
   readonly scope: 'all' | 'own';
   readonly since: Time;
-  readonly until: Time;
   readonly rows: readonly UsageRow[];
   readonly total: Omit<UsageRow, 'key'>;
 }

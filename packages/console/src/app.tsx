@@ -3,7 +3,7 @@
 import { effect, useSignal } from '@preact/signals';
 import { Component, type ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { type Screen, screenFor, screens } from './routes.ts';
+import { groups, type Screen, screenFor, screens } from './routes.ts';
 import { ago, now } from './state/format.ts';
 import {
   inboxCount,
@@ -130,26 +130,24 @@ function Frame({ principal }: { principal: string }) {
 function Navigation({ current }: { current: string | undefined }) {
   return (
     <nav aria-label="Screens">
-      {(['work', 'fabric', 'house'] as const).map((group) => (
-        <ul key={group}>
-          {screens
-            .filter((screen) => screen.group === group)
-            .map(({ name, title, icon }) => (
-              <li key={name}>
-                <a href={toHref([name])} aria-current={name === current ? 'page' : undefined}>
-                  <svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true">
-                    <path d={icon} />
-                  </svg>
-                  {title}
-                  {name === 'inbox' && (inboxCount.value ?? 0) > 0 && (
-                    <span class="count">
-                      {inboxCount.value}
-                      <span class="visually-hidden"> waiting</span>
-                    </span>
-                  )}
-                </a>
-              </li>
-            ))}
+      {groups.map((group) => (
+        <ul key={group[0]?.name}>
+          {group.map(({ name, title, icon }) => (
+            <li key={name}>
+              <a href={toHref([name])} aria-current={name === current ? 'page' : undefined}>
+                <svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true">
+                  <path d={icon} />
+                </svg>
+                {title}
+                {name === 'inbox' && (inboxCount.value ?? 0) > 0 && (
+                  <span class="count">
+                    {inboxCount.value}
+                    <span class="visually-hidden"> waiting</span>
+                  </span>
+                )}
+              </a>
+            </li>
+          ))}
         </ul>
       ))}
     </nav>

@@ -8,7 +8,6 @@ function createCalls(count: number): CallRow[] {
   return Array.from({ length: count }, (_, index) => ({
     call_id: `call-${index}`,
     trace_id: `trace-${index}`,
-    span_id: `span-${index}`,
     at: new Date(Date.now() - index * 3000).toISOString(),
     duration_ms: 12,
     status: 'ok' as const,
@@ -17,7 +16,6 @@ function createCalls(count: number): CallRow[] {
     capability: 'reason',
     agent_id: 'percy',
     fallback: false,
-    attempts: 1,
   }));
 }
 

@@ -24,7 +24,7 @@ import type { GatewayOptions } from './gateway.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InboundWebhooks } from './inbound-webhooks.ts';
 import { JobCalls } from './jobs/job-calls.ts';
-import { createBoundedJobs, jobRulesOf } from './jobs/job-setup.ts';
+import { createBoundedJobs } from './jobs/job-setup.ts';
 import { openNodeAdapter } from './nodes/node-adapter.ts';
 import { NodeLinks } from './nodes/node-links.ts';
 import { confirmOnce } from './pinning/confirm-once.ts';
@@ -125,8 +125,7 @@ export function createPipeline(
     resultLength: config.limits.result_bytes,
     stallMs: options.stallMs,
   } satisfies CallDeps;
-  const createJobs = (engine: JobEngine) =>
-    new JobCalls({ ...jobRulesOf(config, engine), deps, clock, log });
+  const createJobs = (engine: JobEngine) => new JobCalls({ engine, rules: config.jobs, deps });
   const jobs = options.jobs && createJobs(options.jobs);
   const tasks = jobs ?? createJobs(createBoundedJobs(clock));
   return {

@@ -7,26 +7,16 @@ import { act, GatewayError } from '../state/api.ts';
 import { duration, plural } from '../state/format.ts';
 import { navigate, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
-import { ActionForm, PickField, Segments, TextField, TIERS } from '../ui/fields.tsx';
+import { ActionForm, boundIn, PickField, Segments, TextField, TIERS } from '../ui/fields.tsx';
 import { Badge, Button, Card, Empty, PageHead, Problem } from '../ui/parts.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { ToolItem } from './agent.tsx';
 
 const PROTOCOLS = ['mcp', 'a2a', 'http', 'agent-communication-protocol'] as const;
 
-interface Draft {
-  readonly id: string;
-  readonly kind: 'address' | 'command';
-  readonly protocol: string;
-  readonly uri: string;
-  readonly command: string;
-  readonly header: string;
-  readonly tier: string;
-}
-
-const EMPTY: Draft = {
+const EMPTY = {
   id: '',
-  kind: 'address',
+  kind: 'address' as 'address' | 'command',
   protocol: 'mcp',
   uri: '',
   command: '',
@@ -35,7 +25,7 @@ const EMPTY: Draft = {
 };
 
 export function AddAgent() {
-  const draft = useSignal<Draft>(EMPTY);
+  const draft = useSignal(EMPTY);
   const tested = useSignal<{ readonly key: string; readonly result: AgentTest } | undefined>(
     undefined,
   );
@@ -45,9 +35,6 @@ export function AddAgent() {
   const request = toRequest(draft.value);
   const key = JSON.stringify(request);
   const result = tested.value?.key === key ? tested.value.result : undefined;
-  const set = (change: Partial<Draft>) => {
-    draft.value = { ...draft.value, ...change };
-  };
   const test = async () => {
     tested.value = { key, result: await act<AgentTest>('POST', 'agents/test', request) };
   };
@@ -86,8 +73,8 @@ export function AddAgent() {
                 <Button
                   kind={result?.reachable ? 'main' : 'plain'}
                   disabled={result === undefined}
-                  busy={saving.isBusy}
-                  onClick={() => void saving.run(save)}
+                  action={saving}
+                  does={save}
                 >
                   Save
                 </Button>
@@ -99,57 +86,39 @@ export function AddAgent() {
           >
             <TextField
               label="Name"
-              value={draft.value.id}
-              set={(id) => set({ id })}
+              {...boundIn(draft, 'id')}
               hint="a-z, 0-9, - and _; clients see its tools as name.tool"
               required
             />
             <Segments
               legend="How it is reached"
-              current={draft.value.kind}
               titles={{ address: 'At an address', command: 'A command' }}
-              set={(kind) => set({ kind })}
+              {...boundIn(draft, 'kind')}
             />
             {draft.value.kind === 'address' ? (
               <>
-                <PickField
-                  label="Protocol"
-                  value={draft.value.protocol}
-                  options={PROTOCOLS}
-                  set={(protocol) => set({ protocol })}
-                />
+                <PickField label="Protocol" options={PROTOCOLS} {...boundIn(draft, 'protocol')} />
                 <TextField
                   label="Address"
-                  value={draft.value.uri}
-                  set={(uri) => set({ uri })}
+                  {...boundIn(draft, 'uri')}
                   hint="Such as https://node-1.internal/mcp"
                   required
                 />
                 <TextField
                   label="Authorization header (optional)"
-                  value={draft.value.header}
-                  set={(header) => set({ header })}
+                  {...boundIn(draft, 'header')}
                   hint="A reference such as env:FILES_TOKEN; never the secret itself"
                 />
               </>
             ) : (
-              <CommandField
-                value={draft.value.command}
-                set={(command) => set({ command })}
-                isAllowed={rights?.commands === true}
-              />
+              <CommandField {...boundIn(draft, 'command')} isAllowed={rights?.commands === true} />
             )}
-            <PickField
-              label="Trust tier"
-              value={draft.value.tier}
-              options={TIERS}
-              set={(tier) => set({ tier })}
-            />
+            <PickField label="Trust tier" options={TIERS} {...boundIn(draft, 'tier')} />
           </ActionForm>
         </Card>
         <Card title="What it offers">
           <div aria-live="polite">
-            {saving.error !== undefined && <Problem error={saving.error} />}
+            <Problem error={saving.error} />
             {testing.isBusy && <p>Asking the agent…</p>}
             {result === undefined && !testing.isBusy && (
               <p class="muted">After the test, its tools are listed here. Nothing is saved yet.</p>
@@ -205,7 +174,7 @@ function CommandField(props: { value: string; set: (value: string) => void; isAl
   );
 }
 
-function toRequest(draft: Draft): AddRequest {
+function toRequest(draft: typeof EMPTY): AddRequest {
   const shared = { agent_id: draft.id.trim(), trust_tier: draft.tier };
   if (draft.kind === 'command') {
     const [command = '', ...args] = wordsOf(draft.command);

@@ -1,10 +1,10 @@
-import type { AgentDetail, InstanceView, PinView, ToolView } from '../api-types.ts';
+import type { AgentDetail, PinView, ToolView } from '../api-types.ts';
 import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { count, duration, percent, plural } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
 import { navigate, toHref } from '../state/router.ts';
-import { PlainTable } from '../ui/data-table.tsx';
+import { TableCard } from '../ui/data-table.tsx';
 import { ConfirmButton } from '../ui/dialog.tsx';
 import {
   Badge,
@@ -57,10 +57,8 @@ function Detail({ agent, resource }: AgentProps) {
         </a>
         {may.check && (
           <Button
-            busy={checking.isBusy}
-            onClick={() =>
-              void checking.run(async () => resource.set(await act('POST', `${path}/check`)))
-            }
+            action={checking}
+            does={async () => resource.set(await act('POST', `${path}/check`))}
           >
             Check now
           </Button>
@@ -92,7 +90,7 @@ function Detail({ agent, resource }: AgentProps) {
           </ConfirmButton>
         )}
       </PageHead>
-      {checking.error !== undefined && <Problem error={checking.error} />}
+      <Problem error={checking.error} />
       <Card title="Health" actions={<Status value={health.status} />}>
         {health.message && (
           <p>
@@ -136,9 +134,9 @@ function Detail({ agent, resource }: AgentProps) {
 
 function figuresOf({ figures }: AgentDetail): string {
   if (figures === undefined) return '';
-  const share = figures.calls === 0 ? 0 : figures.errors / figures.calls;
-  const p95 = figures.p95_ms === undefined ? '' : `, p95 ${duration(figures.p95_ms)}`;
-  return `${count(figures.calls)}, ${percent(share)} failed${p95}`;
+  const { calls, errors, p95_ms } = figures;
+  const p95 = p95_ms === undefined ? '' : `, p95 ${duration(p95_ms)}`;
+  return `${count(calls)}, ${percent(errors, calls)} failed${p95}`;
 }
 
 function Names({ names }: { names: readonly string[] }) {
@@ -229,71 +227,65 @@ export function ToolItem(props: {
 
 function Instances({ agent, resource }: AgentProps) {
   return (
-    <Card title={plural(agent.instance_list.length, 'instance')}>
-      <PlainTable<InstanceView>
-        label="Instances"
-        rows={agent.instance_list}
-        rowKey={({ node_id }) => node_id}
-        columns={[
-          { title: 'Node', cell: ({ node_id }) => node_id },
-          { title: 'State', cell: ({ state }) => <Status value={state} /> },
-          { title: 'Health', cell: ({ health }) => <Status value={health.status} /> },
-          {
-            title: 'Reason',
-            cell: ({ health, hold }) => (
-              <Words text={hold?.message ?? health.message ?? health.reason ?? ''} limit={200} />
-            ),
-          },
-          {
-            title: 'Breaker',
-            cell: ({ breaker }) => breaker && <Status value={breaker} />,
-            from: 'medium',
-          },
-          { title: 'Version', cell: ({ version }) => version ?? '', from: 'large' },
-          {
-            title: 'Drain',
-            cell: ({ node_id, state }) =>
-              agent.may.drain && agent.instance_list.length > 1 && state === 'active' ? (
-                <ConfirmButton
-                  kind="plain"
-                  name={`Drain ${node_id}`}
-                  title={`Drain ${agent.agent_id}@${node_id}?`}
-                  action="Drain"
-                  onConfirm={async () =>
-                    resource.set(await act('POST', `${pathOf(agent)}/drain`, { node_id }))
-                  }
-                >
-                  <p>Calls that run there go on; new ones go to other instances.</p>
-                </ConfirmButton>
-              ) : null,
-          },
-        ]}
-      />
-    </Card>
+    <TableCard
+      title={plural(agent.instance_list.length, 'instance')}
+      label="Instances"
+      rows={agent.instance_list}
+      rowKey={({ node_id }) => node_id}
+      columns={[
+        { title: 'Node', cell: 'node_id' },
+        { title: 'State', cell: ({ state }) => <Status value={state} /> },
+        { title: 'Health', cell: ({ health }) => <Status value={health.status} /> },
+        {
+          title: 'Reason',
+          cell: ({ health, hold }) => (
+            <Words text={hold?.message ?? health.message ?? health.reason ?? ''} limit={200} />
+          ),
+        },
+        {
+          title: 'Breaker',
+          cell: ({ breaker }) => breaker && <Status value={breaker} />,
+          from: 'medium',
+        },
+        { title: 'Version', cell: 'version', from: 'large' },
+        {
+          title: 'Drain',
+          cell: ({ node_id, state }) =>
+            agent.may.drain && agent.instance_list.length > 1 && state === 'active' ? (
+              <ConfirmButton
+                kind="plain"
+                name={`Drain ${node_id}`}
+                title={`Drain ${agent.agent_id}@${node_id}?`}
+                action="Drain"
+                onConfirm={async () =>
+                  resource.set(await act('POST', `${pathOf(agent)}/drain`, { node_id }))
+                }
+              >
+                <p>Calls that run there go on; new ones go to other instances.</p>
+              </ConfirmButton>
+            ) : null,
+        },
+      ]}
+    />
   );
 }
 
 function History({ agent }: { agent: AgentDetail }) {
   return (
-    <Card title="History of its health">
-      {agent.history.length === 0 ? (
-        <p class="muted">Nothing changed since the gateway started.</p>
-      ) : (
-        <PlainTable
-          label="History of its health"
-          rows={agent.history}
-          rowKey={({ at, node_id, status }) => `${at} ${node_id} ${status}`}
-          columns={[
-            { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
-            { title: 'Node', cell: ({ node_id }) => node_id, from: 'small' },
-            { title: 'Health', cell: ({ status }) => <Status value={status} /> },
-            {
-              title: 'Reason',
-              cell: ({ message, reason }) => <Words text={message ?? reason ?? ''} limit={240} />,
-            },
-          ]}
-        />
-      )}
-    </Card>
+    <TableCard
+      title="History of its health"
+      empty="Nothing changed since the gateway started."
+      rows={agent.history}
+      rowKey={({ at, node_id, status }) => `${at} ${node_id} ${status}`}
+      columns={[
+        { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
+        { title: 'Node', cell: 'node_id', from: 'small' },
+        { title: 'Health', cell: ({ status }) => <Status value={status} /> },
+        {
+          title: 'Reason',
+          cell: ({ message, reason }) => <Words text={message ?? reason ?? ''} limit={240} />,
+        },
+      ]}
+    />
   );
 }

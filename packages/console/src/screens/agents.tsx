@@ -5,7 +5,7 @@ import { useResource } from '../state/resource.ts';
 import { route, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import type { Column } from '../ui/data-table.tsx';
-import { FilterText } from '../ui/fields.tsx';
+import { bound, FilterText } from '../ui/fields.tsx';
 import { Badge, CodeBlock, Empty, Status } from '../ui/parts.tsx';
 import { oneLine } from '../ui/plain-text.ts';
 import { ListScreen } from '../ui/screen.tsx';
@@ -19,7 +19,7 @@ export function Agents() {
 }
 
 const COLUMNS: readonly Column<AgentRow>[] = [
-  { title: 'Agent', cell: ({ agent_id }) => agent_id },
+  { title: 'Agent', cell: 'agent_id' },
   { title: 'Health', width: '128px', cell: ({ health }) => <Status value={health.status} /> },
   {
     title: 'Reason',
@@ -38,8 +38,8 @@ const COLUMNS: readonly Column<AgentRow>[] = [
       </>
     ),
   },
-  { title: 'Speaks', width: '150px', cell: ({ protocol }) => protocol, from: 'small' },
-  { title: 'Tier', width: '80px', cell: ({ trust_tier }) => trust_tier, from: 'large' },
+  { title: 'Speaks', width: '150px', cell: 'protocol', from: 'small' },
+  { title: 'Tier', width: '80px', cell: 'trust_tier', from: 'large' },
   {
     title: 'Runs on',
     width: '100px',
@@ -58,8 +58,7 @@ const COLUMNS: readonly Column<AgentRow>[] = [
     width: '80px',
     align: 'end',
     from: 'medium',
-    cell: ({ figures }) =>
-      figures === undefined || figures.calls === 0 ? '' : percent(figures.errors / figures.calls),
+    cell: ({ figures }) => (figures?.calls ? percent(figures.errors, figures.calls) : ''),
   },
   {
     title: 'p95',
@@ -89,8 +88,7 @@ function List() {
         <FilterText
           label="Filter agents"
           placeholder="Name, tag, protocol, health"
-          value={words.value}
-          set={(text) => (words.value = text)}
+          {...bound(words)}
         />
       }
       from={agents}
@@ -98,8 +96,8 @@ function List() {
       rowsOf={(data) =>
         data.agents.filter((agent) => textOf(agent).includes(words.value.trim().toLowerCase()))
       }
-      idOf={({ agent_id }) => agent_id}
       keyOf={({ agent_id, node_id }) => `${agent_id}@${node_id}`}
+      hrefOf={({ agent_id }) => toHref(['agents', agent_id])}
       empty={(data) =>
         data.agents.length === 0 ? <NoAgents /> : <Empty title="No agent matches." />
       }

@@ -120,8 +120,8 @@ function Trace(props: {
             rows={call.events}
             rowKey={({ type }) => type}
             columns={[
-              { title: 'Type', cell: ({ type }) => type },
-              { title: 'Number', cell: ({ count }) => count, align: 'end' },
+              { title: 'Type', cell: 'type' },
+              { title: 'Number', cell: 'count', align: 'end' },
               { title: 'First', cell: ({ first_ms }) => duration(first_ms), align: 'end' },
               { title: 'Last', cell: ({ last_ms }) => duration(last_ms), align: 'end' },
             ]}

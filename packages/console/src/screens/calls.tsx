@@ -3,11 +3,12 @@ import type { CallFilter, CallRow } from '../api-types.ts';
 import { CallList, MAX_ROWS } from '../state/call-list.ts';
 import { bytes, count, duration, plural } from '../state/format.ts';
 import { useLines } from '../state/live.ts';
-import { replaceQuery, route, toHref } from '../state/router.ts';
+import { route, toHref } from '../state/router.ts';
 import { CallStatusBadge } from '../ui/call-status.tsx';
-import { type Column, DataTable } from '../ui/data-table.tsx';
+import type { Column } from '../ui/data-table.tsx';
 import { FilterChoice, TypedFilter } from '../ui/fields.tsx';
-import { Button, Empty, Loading, Off, OwnOnly, PageHead, Problem, Time } from '../ui/parts.tsx';
+import { Button, Empty, Time } from '../ui/parts.tsx';
+import { ListScreen } from '../ui/screen.tsx';
 import { Words } from '../ui/words.tsx';
 import { Call } from './call.tsx';
 
@@ -16,16 +17,7 @@ export function Calls() {
   return trace === undefined ? <List /> : <Call trace={trace} />;
 }
 
-const FIELDS = [
-  'q',
-  'status',
-  'agent',
-  'capability',
-  'principal',
-  'face',
-  'fallback',
-  'min_ms',
-] as const;
+const FIELDS = ['q', 'status', 'agent', 'capability', 'principal', 'face', 'fallback', 'min_ms'];
 
 const COLUMNS: readonly Column<CallRow>[] = [
   { title: 'Time', width: '92px', cell: ({ at }) => <Time at={at} style="clock" /> },
@@ -54,7 +46,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
       </>
     ),
   },
-  { title: 'Capability', cell: ({ capability }) => capability, from: 'small' },
+  { title: 'Capability', cell: 'capability', from: 'small' },
   { title: 'Status', width: 'min(176px, 38%)', cell: (call) => <CallStatusBadge call={call} /> },
   {
     title: 'Took',
@@ -63,8 +55,8 @@ const COLUMNS: readonly Column<CallRow>[] = [
     from: 'small',
     cell: ({ duration_ms }) => (duration_ms === undefined ? '…' : duration(duration_ms)),
   },
-  { title: 'Caller', cell: ({ principal }) => principal, from: 'medium' },
-  { title: 'Through', width: '90px', cell: ({ face }) => face, from: 'medium' },
+  { title: 'Caller', cell: 'principal', from: 'medium' },
+  { title: 'Through', width: '90px', cell: 'face', from: 'medium' },
   {
     title: 'Size',
     width: '90px',
@@ -101,11 +93,11 @@ function List() {
   const rows = list.rows.value;
   const isNarrowed = key !== '{}';
   return (
-    <div class="screen tall">
-      <PageHead
-        title="Calls"
-        lead={`${count(rows.length)}${list.isComplete.value ? '' : '+'} calls${isNarrowed ? ' match' : ', newest first'}`}
-      >
+    <ListScreen
+      name="calls"
+      title="Calls"
+      lead={`${count(rows.length)}${list.isComplete.value ? '' : '+'} calls${isNarrowed ? ' match' : ', newest first'}`}
+      actions={
         <span aria-live="polite">
           {list.waiting.value > 0 && (
             <Button kind="main" onClick={() => showNew(list)}>
@@ -113,35 +105,25 @@ function List() {
             </Button>
           )}
         </span>
-      </PageHead>
-      <Filters filter={filter} />
-      <div class="fill">
-        {list.scope.value === 'own' && <OwnOnly what="calls" />}
-        {list.error.value && <Problem error={list.error.value} retry={() => void list.refresh()} />}
-        {list.off.value && <Off off={list.off.value} />}
-        {list.isLoading.value && rows.length === 0 && <Loading />}
-        {rows.length > 0 && (
-          <DataTable
-            label="Calls"
-            columns={COLUMNS}
-            rows={rows}
-            rowKey={({ call_id }) => call_id}
-            href={({ trace_id, call_id }) => toHref(['calls', trace_id], { call: call_id })}
-            memory={`calls ${key}`}
-            onLeaveTop={(left) => list.hold(left)}
-            onNearEnd={() => void list.more()}
-          />
-        )}
-        {!list.isLoading.value && rows.length === 0 && !list.off.value && !list.error.value && (
-          <NoCalls isNarrowed={isNarrowed} />
-        )}
-        {rows.length >= MAX_ROWS && (
+      }
+      filters={<Filters status={filter.status} />}
+      from={list.shown}
+      columns={COLUMNS}
+      rowsOf={({ calls }) => calls}
+      keyOf={({ call_id }) => call_id}
+      hrefOf={({ trace_id, call_id }) => toHref(['calls', trace_id], { call: call_id })}
+      memory={`calls ${key}`}
+      empty={() => <NoCalls isNarrowed={isNarrowed} />}
+      below={
+        rows.length >= MAX_ROWS && (
           <p class="muted small">
             The newest {count(MAX_ROWS)} are shown. Narrow the list to see older ones.
           </p>
-        )}
-      </div>
-    </div>
+        )
+      }
+      onLeaveTop={(left) => list.hold(left)}
+      onNearEnd={() => void list.more()}
+    />
   );
 }
 
@@ -171,35 +153,26 @@ function NoCalls({ isNarrowed }: { isNarrowed: boolean }) {
   );
 }
 
-function Filters({ filter }: { filter: CallFilter }) {
-  const text = (name: keyof CallFilter, label: string) => (
-    <TypedFilter name={name} label={label} value={filter[name] ?? ''} />
-  );
-  const choice = (name: keyof CallFilter, any: string, options: Record<string, string>) => (
-    <FilterChoice
-      label={any}
-      any={any}
-      value={filter[name] ?? ''}
-      options={options}
-      set={(value) => replaceQuery({ [name]: value })}
-    />
-  );
-  const { status } = filter;
+function Filters({ status }: { status: string | undefined }) {
   const isCode = status !== undefined && !(status in STATUSES);
+  const statuses = isCode ? { ...STATUSES, [status]: status } : STATUSES;
+  const choice = (name: keyof CallFilter, any: string, options: Record<string, string>) => (
+    <FilterChoice name={name} label={any} any={any} options={options} />
+  );
   return (
-    <search class="filters">
-      {text('q', 'Search')}
-      {choice('status', 'Any status', isCode ? { ...STATUSES, [status]: status } : STATUSES)}
-      {text('agent', 'Agent')}
-      {text('capability', 'Capability')}
-      {text('principal', 'Caller')}
+    <>
+      <TypedFilter name="q" label="Search" />
+      {choice('status', 'Any status', statuses)}
+      <TypedFilter name="agent" label="Agent" />
+      <TypedFilter name="capability" label="Capability" />
+      <TypedFilter name="principal" label="Caller" />
       {choice('fallback', 'Any fallback', { true: 'Fell back', false: 'Did not fall back' })}
       {choice('min_ms', 'Any duration', {
         '100': 'Over 100 ms',
         '1000': 'Over 1 s',
         '10000': 'Over 10 s',
       })}
-    </search>
+    </>
   );
 }
 

@@ -38,7 +38,7 @@ export function HeldTools({ agent, resource }: AgentProps) {
       title="Waits for approval"
       actions={
         agent.may.approve && held.length > 1 ? (
-          <Button busy={approving.isBusy} onClick={() => void approving.run(() => approve(held))}>
+          <Button action={approving} does={() => approve(held)}>
             Approve all {held.length}
           </Button>
         ) : undefined
@@ -48,7 +48,7 @@ export function HeldTools({ agent, resource }: AgentProps) {
         These tools are not what was approved. No caller can use them until an operator approves
         what they say now.
       </p>
-      {approving.error !== undefined && <Problem error={approving.error} />}
+      <Problem error={approving.error} />
       <div>
         {held.map((pin) => (
           <article class="tool" key={pin.name}>
@@ -69,8 +69,8 @@ export function HeldTools({ agent, resource }: AgentProps) {
               )}
               {agent.may.approve && (
                 <Button
-                  busy={approving.isBusy}
-                  onClick={() => void approving.run(() => approve([pin]))}
+                  action={approving}
+                  does={() => approve([pin])}
                   aria-label={`Approve ${pin.name}`}
                 >
                   Approve

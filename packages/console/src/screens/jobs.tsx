@@ -3,7 +3,6 @@ import { useEffect } from 'preact/hooks';
 import {
   type FabricEvent,
   JOB_STATES,
-  type JobDetail,
   type JobEvents,
   type JobPage,
   type JobView,
@@ -13,11 +12,11 @@ import { act, GatewayError, request } from '../state/api.ts';
 import { duration, toMs } from '../state/format.ts';
 import { useLines } from '../state/live.ts';
 import { useOlder, useResource } from '../state/resource.ts';
-import { navigate, replaceQuery, route, toHref } from '../state/router.ts';
+import { navigate, route, toHref } from '../state/router.ts';
 import type { Column } from '../ui/data-table.tsx';
 import { ConfirmButton } from '../ui/dialog.tsx';
 import { EventList } from '../ui/event-list.tsx';
-import { FilterChoice } from '../ui/fields.tsx';
+import { FilterChoice, titlesOf } from '../ui/fields.tsx';
 import {
   Button,
   Card,
@@ -31,11 +30,10 @@ import {
   TextBox,
   Time,
 } from '../ui/parts.tsx';
-import { Questions } from '../ui/questions.tsx';
 import { DetailScreen, ListScreen } from '../ui/screen.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
-import { answerJob } from './inbox.tsx';
+import { JobQuestions } from './inbox.tsx';
 
 export function Jobs() {
   const [, id] = route.value.path;
@@ -43,10 +41,7 @@ export function Jobs() {
 }
 
 const COLUMNS: readonly Column<JobView>[] = [
-  {
-    title: 'Job',
-    cell: ({ agent_id, capability }) => `${agent_id ?? 'any'} · ${capability}`,
-  },
+  { title: 'Job', cell: ({ agent_id, capability }) => `${agent_id ?? 'any'} · ${capability}` },
   { title: 'State', width: '150px', cell: ({ state }) => <Status value={state} /> },
   { title: 'Progress', width: '160px', cell: (job) => <Progress job={job} />, from: 'small' },
   {
@@ -55,12 +50,7 @@ const COLUMNS: readonly Column<JobView>[] = [
     cell: ({ attempt, attempts_allowed }) => `${attempt} of ${attempts_allowed}`,
     from: 'medium',
   },
-  {
-    title: 'Owner',
-    width: '140px',
-    cell: ({ principal }) => principal,
-    from: 'medium',
-  },
+  { title: 'Owner', width: '140px', cell: 'principal', from: 'medium' },
   {
     title: 'Created',
     width: '120px',
@@ -68,8 +58,6 @@ const COLUMNS: readonly Column<JobView>[] = [
     from: 'small',
   },
 ];
-
-const STATES = Object.fromEntries(JOB_STATES.map((name) => [name, name.replace('_', ' ')]));
 
 function List() {
   const state = route.value.query.get('state') ?? '';
@@ -81,13 +69,7 @@ function List() {
       title="Jobs"
       lead="Calls that are stored before they are answered."
       filters={
-        <FilterChoice
-          label="State"
-          any="Any state"
-          value={state}
-          options={STATES}
-          set={(name) => replaceQuery({ state: name })}
-        />
+        <FilterChoice name="state" label="State" any="Any state" options={titlesOf(JOB_STATES)} />
       }
       from={page}
       columns={COLUMNS}
@@ -96,7 +78,7 @@ function List() {
         const others = older.pages.flatMap((one) => one.jobs);
         return [...jobs, ...others.filter(({ job_id }) => !known.has(job_id))];
       }}
-      idOf={({ job_id }) => job_id}
+      keyOf={({ job_id }) => job_id}
       empty={() => <NoJobs isNarrowed={state !== ''} />}
       onNearEnd={() => void older.read()}
     />
@@ -136,7 +118,7 @@ function Progress({ job }: { job: JobView }) {
 
 function Job({ id }: { id: string }) {
   const path = `jobs/${encodeURIComponent(id)}`;
-  const resource = useResource<{ job: JobDetail }>(
+  const resource = useResource<{ job: JobView }>(
     path,
     {},
     (line) => line.type === 'job' && line.job.job_id === id,
@@ -153,11 +135,11 @@ function Job({ id }: { id: string }) {
   );
 }
 
-function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: () => void }) {
-  const { error, isBusy, run } = useAction();
+function Detail({ job, path, reload }: { job: JobView; path: string; reload: () => void }) {
+  const retrying = useAction();
   const isOver = ['succeeded', 'failed', 'cancelled'].includes(job.state);
   const retry = async () => {
-    const answer = await act<{ job: JobDetail }>('POST', `${path}/retry`);
+    const answer = await act<{ job: JobView }>('POST', `${path}/retry`);
     notify('ok', 'A new job runs the same call.');
     navigate(toHref(['jobs', answer.job.job_id]));
   };
@@ -184,12 +166,12 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
           </ConfirmButton>
         )}
         {isOver && job.is_own && (
-          <Button kind="main" busy={isBusy} onClick={() => void run(retry)}>
+          <Button kind="main" action={retrying} does={retry}>
             Run again
           </Button>
         )}
       </PageHead>
-      {error !== undefined && <Problem error={error} />}
+      <Problem error={retrying.error} />
       <Card title="State">
         {job.progress && !isOver && (
           <p>
@@ -220,14 +202,7 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
       {job.state === 'awaiting_input' && job.inputs && (
         <Card title="The agent asks">
           {job.is_own ? (
-            <Questions
-              from={job.agent_id ?? 'The agent'}
-              questions={job.inputs}
-              onAnswer={async (inputs) => {
-                await answerJob(job.job_id, inputs);
-                reload();
-              }}
-            />
+            <JobQuestions job={job} questions={job.inputs} onDone={reload} />
           ) : (
             <p class="muted">Only its owner can answer.</p>
           )}
@@ -249,7 +224,7 @@ function Detail({ job, path, reload }: { job: JobDetail; path: string; reload: (
 const MAX_SHOWN = 1000;
 
 /** All that happened, over every attempt and restart: read on from the last cursor when it grows. */
-function StoredEvents({ job, path }: { job: JobDetail; path: string }) {
+function StoredEvents({ job, path }: { job: JobView; path: string }) {
   const events = useSignal<readonly FabricEvent[]>([]);
   const cursor = useSignal(0);
   const isReading = useSignal(false);

@@ -4,24 +4,14 @@ import { useAction } from '../state/action.ts';
 import { act } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
-import { PlainTable } from '../ui/data-table.tsx';
-import { ConfirmButton, Dialog } from '../ui/dialog.tsx';
-import { ActionForm, PickField, TextField, TIERS } from '../ui/fields.tsx';
-import {
-  Badge,
-  Button,
-  Card,
-  CodeBlock,
-  Loaded,
-  OwnOnly,
-  PageHead,
-  Status,
-  Time,
-} from '../ui/parts.tsx';
+import { TableCard } from '../ui/data-table.tsx';
+import { Confirm, ConfirmButton, Dialog } from '../ui/dialog.tsx';
+import { ActionForm, bound, boundIn, PickField, TextField, TIERS } from '../ui/fields.tsx';
+import { Badge, Button, CodeBlock, Loaded, PageHead, Status, Time } from '../ui/parts.tsx';
 import { chosen, Tabs } from '../ui/tabs.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { Words } from '../ui/words.tsx';
-import { Decode, RevokeGrant, Simulate } from './tokens.tsx';
+import { Decode, revocation, Simulate } from './tokens.tsx';
 
 const VIEWS = ['keys', 'decode', 'simulate', 'revoked'] as const;
 const TITLES = {
@@ -51,13 +41,8 @@ export function Keys() {
       {view === 'decode' && <Decode onRevoked={keys.reload} />}
       {view === 'simulate' && <Simulate keys={keys.data?.keys ?? []} />}
       {view === 'keys' && (
-        <Loaded from={keys}>
-          {(data) => (
-            <>
-              {data.scope === 'own' && <OwnOnly what="keys" />}
-              <KeyTable keys={data.keys} onDone={keys.reload} />
-            </>
-          )}
+        <Loaded from={keys} own="keys">
+          {(data) => <KeyTable keys={data.keys} onDone={keys.reload} />}
         </Loaded>
       )}
       {view === 'revoked' && (
@@ -72,45 +57,42 @@ export function Keys() {
 
 function KeyTable({ keys, onDone }: { keys: readonly KeyView[]; onDone: () => void }) {
   return (
-    <Card title="Keys">
-      <PlainTable
-        label="Keys"
-        rows={keys}
-        rowKey={({ key_id }) => key_id}
-        columns={[
-          {
-            title: 'Key',
-            cell: ({ key_id, is_mine }) => (
-              <>
-                <Words text={key_id} /> {is_mine && <Badge tone="info">this session</Badge>}
-              </>
-            ),
-          },
-          { title: 'Person or agent', cell: ({ principal }) => principal, from: 'small' },
-          { title: 'State', cell: ({ state }) => <Status value={state} /> },
-          { title: 'Tier', cell: ({ tier }) => tier, from: 'small' },
-          {
-            title: 'Scopes',
-            cell: ({ scopes }) => <code>{scopes.join(' ') || 'none'}</code>,
-            from: 'small',
-          },
-          { title: 'From', cell: ({ source }) => source, from: 'medium' },
-          {
-            title: 'Expires',
-            cell: ({ expires_at }) =>
-              expires_at ? <Time at={expires_at} style="full" /> : 'never',
-            from: 'medium',
-          },
-          {
-            title: 'Revoke',
-            cell: (key) =>
-              who()?.rights.keys && key.state === 'active' && key.source === 'state' ? (
-                <Revoke keyView={key} onDone={onDone} />
-              ) : null,
-          },
-        ]}
-      />
-    </Card>
+    <TableCard
+      title="Keys"
+      rows={keys}
+      rowKey={({ key_id }) => key_id}
+      columns={[
+        {
+          title: 'Key',
+          cell: ({ key_id, is_mine }) => (
+            <>
+              <Words text={key_id} /> {is_mine && <Badge tone="info">this session</Badge>}
+            </>
+          ),
+        },
+        { title: 'Person or agent', cell: 'principal', from: 'small' },
+        { title: 'State', cell: ({ state }) => <Status value={state} /> },
+        { title: 'Tier', cell: 'tier', from: 'small' },
+        {
+          title: 'Scopes',
+          cell: ({ scopes }) => <code>{scopes.join(' ') || 'none'}</code>,
+          from: 'small',
+        },
+        { title: 'From', cell: 'source', from: 'medium' },
+        {
+          title: 'Expires',
+          cell: ({ expires_at }) => (expires_at ? <Time at={expires_at} style="full" /> : 'never'),
+          from: 'medium',
+        },
+        {
+          title: 'Revoke',
+          cell: (key) =>
+            who()?.rights.keys && key.state === 'active' && key.source === 'state' ? (
+              <Revoke keyView={key} onDone={onDone} />
+            ) : null,
+        },
+      ]}
+    />
   );
 }
 
@@ -150,9 +132,6 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }
     tier: 'org',
     hours: '',
   });
-  const set = (name: string) => (value: string) => {
-    form.value = { ...form.value, [name]: value };
-  };
   const create = async () => {
     const { key_id, principal, scopes, tier, hours } = form.value;
     created.value = await act<CreatedKey>('POST', 'keys', {
@@ -185,25 +164,19 @@ function Create({ onClose, onDone }: { onClose: () => void; onDone: () => void }
         onSubmit={create}
         buttons={<Button onClick={onClose}>Cancel</Button>}
       >
-        <TextField label="Name of the key" value={form.value.key_id} set={set('key_id')} required />
+        <TextField label="Name of the key" {...boundIn(form, 'key_id')} required />
         <TextField
           label="Person or agent"
-          value={form.value.principal}
-          set={set('principal')}
+          {...boundIn(form, 'principal')}
           hint="As the audit log names it; the name of the key by default"
         />
         <TextField
           label="Scopes"
-          value={form.value.scopes}
-          set={set('scopes')}
+          {...boundIn(form, 'scopes')}
           hint="Such as agent:percy, capability:files/read_file, toolset:agents, admin:calls"
         />
-        <PickField label="Tier" value={form.value.tier} options={TIERS} set={set('tier')} />
-        <TextField
-          label="Expires after (hours, optional)"
-          value={form.value.hours}
-          set={set('hours')}
-        />
+        <PickField label="Tier" options={TIERS} {...boundIn(form, 'tier')} />
+        <TextField label="Expires after (hours, optional)" {...boundIn(form, 'hours')} />
       </ActionForm>
     </Dialog>
   );
@@ -215,25 +188,20 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
   const asks = useSignal(false);
   const asking = useAction();
   return (
-    <Card
+    <TableCard
       title="Revoked grants, persons and agents"
+      label="Revocations"
       actions={<span class="muted small">epoch {list.epoch}</span>}
+      empty="Nothing was revoked."
+      rows={list.revocations}
+      rowKey={({ kind: what, id: name, epoch }) => `${what} ${name} ${epoch}`}
+      columns={[
+        { title: 'What', cell: 'kind' },
+        { title: 'Name', cell: 'id' },
+        { title: 'Epoch', cell: 'epoch', align: 'end' },
+        { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
+      ]}
     >
-      {list.revocations.length === 0 ? (
-        <p class="muted">Nothing was revoked.</p>
-      ) : (
-        <PlainTable
-          label="Revocations"
-          rows={list.revocations}
-          rowKey={({ kind: what, id: name, epoch }) => `${what} ${name} ${epoch}`}
-          columns={[
-            { title: 'What', cell: ({ kind: what }) => what },
-            { title: 'Name', cell: ({ id: name }) => name },
-            { title: 'Epoch', cell: ({ epoch }) => epoch, align: 'end' },
-            { title: 'Time', cell: ({ at }) => <Time at={at} style="full" /> },
-          ]}
-        />
-      )}
       {who()?.rights.keys && (
         <ActionForm
           action={asking}
@@ -243,21 +211,18 @@ function Revoked({ list, onDone }: { list: KeyList; onDone: () => void }) {
         >
           <PickField
             label="Revoke a"
-            value={kind.value}
             options={['grant', 'delegate', 'principal']}
-            set={(name) => (kind.value = name)}
+            {...bound(kind)}
           />
-          <TextField label="Name" value={id.value} set={(name) => (id.value = name)} required />
+          <TextField label="Name" {...bound(id)} required />
         </ActionForm>
       )}
       {asks.value && (
-        <RevokeGrant
-          kind={kind.value}
-          id={id.value.trim()}
+        <Confirm
+          {...revocation(kind.value, id.value.trim(), onDone)}
           onClose={() => (asks.value = false)}
-          onDone={onDone}
         />
       )}
-    </Card>
+    </TableCard>
   );
 }

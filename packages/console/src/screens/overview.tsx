@@ -19,20 +19,10 @@ import { replaceQuery, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { Bars } from '../ui/bars.tsx';
 import { CallStatusBadge } from '../ui/call-status.tsx';
-import { Segments } from '../ui/fields.tsx';
+import { Segments, titlesOf } from '../ui/fields.tsx';
 import { Lazy } from '../ui/lazy.tsx';
-import {
-  Badge,
-  Card,
-  CodeBlock,
-  Empty,
-  Loaded,
-  Off,
-  OwnOnly,
-  PageHead,
-  Status,
-  Time,
-} from '../ui/parts.tsx';
+import { Badge, Card, CodeBlock, Empty, Off, Status, Time } from '../ui/parts.tsx';
+import { Page } from '../ui/screen.tsx';
 import { chosen } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
 
@@ -47,25 +37,18 @@ export function Overview() {
       type === 'call' || type === 'agent' || type === 'job' || type === 'inbox' || type === 'beat',
   );
   return (
-    <div class="screen">
-      <PageHead title="Overview">
-        <WindowPicker current={window} />
-      </PageHead>
-      <Loaded from={overview}>{(data) => <Content data={data} />}</Loaded>
-    </div>
+    <Page title="Overview" actions={<WindowPicker current={window} />} from={overview} own="calls">
+      {(data) => <Content data={data} />}
+    </Page>
   );
 }
-
-const WINDOW_TITLES = Object.fromEntries(WINDOWS.map((name) => [name, name])) as {
-  [Name in Window]: string;
-};
 
 export function WindowPicker({ current }: { current: Window }) {
   return (
     <Segments
       legend="Time range"
-      current={current}
-      titles={WINDOW_TITLES}
+      value={current}
+      titles={titlesOf(WINDOWS)}
       set={(window) => replaceQuery({ window })}
     />
   );
@@ -76,7 +59,6 @@ function Content({ data }: { data: OverviewData }) {
   const isDone = checklist.has_agent && checklist.has_call && checklist.has_client;
   return (
     <>
-      {data.scope === 'own' && <OwnOnly what="calls" />}
       {!isDone && <FirstSteps data={data} />}
       {calls === undefined ? (
         data.journal && <Card title="Calls">{<Off off={data.journal} />}</Card>
@@ -161,7 +143,6 @@ function Content({ data }: { data: OverviewData }) {
 
 function Calls({ calls }: { calls: NonNullable<OverviewData['calls']> }) {
   const isOpen = useSignal(false);
-  const share = calls.calls === 0 ? 0 : calls.errors / calls.calls;
   const running = runningCalls.value ?? calls.running;
   const tiles: readonly (readonly [string, string, string?])[] = [
     [
@@ -169,7 +150,7 @@ function Calls({ calls }: { calls: NonNullable<OverviewData['calls']> }) {
       count(calls.calls),
       `${calls.per_minute.toFixed(calls.per_minute < 10 ? 1 : 0)} per minute`,
     ],
-    ['Errors', percent(share), plural(calls.errors, 'call')],
+    ['Errors', percent(calls.errors, calls.calls), plural(calls.errors, 'call')],
     ['Fallbacks', count(calls.fallbacks), 'another agent was asked'],
     ['Median', duration(calls.p50_ms) || '–', 'half are faster'],
     ['p95', duration(calls.p95_ms) || '–', '1 of 20 is slower'],

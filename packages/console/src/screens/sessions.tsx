@@ -1,10 +1,15 @@
-import { useSignal } from '@preact/signals';
-import type { ContextHistory, SessionDetail, SessionList, SessionRow } from '../api-types.ts';
+import type {
+  ContextHistory,
+  SessionDetail,
+  SessionList,
+  SessionRow,
+  StreamLine,
+} from '../api-types.ts';
 import { duration, now, plural, toMs } from '../state/format.ts';
 import { useInterest } from '../state/live.ts';
-import { useResource } from '../state/resource.ts';
+import { useOlder, useResource } from '../state/resource.ts';
 import { route, toHref } from '../state/router.ts';
-import { type Column, PlainTable } from '../ui/data-table.tsx';
+import { type Column, TableCard } from '../ui/data-table.tsx';
 import {
   Card,
   CodeBlock,
@@ -16,7 +21,7 @@ import {
   Status,
   Time,
 } from '../ui/parts.tsx';
-import { DetailScreen, ListScreen } from '../ui/screen.tsx';
+import { DetailScreen, ListScreen, OlderButton } from '../ui/screen.tsx';
 import { Words } from '../ui/words.tsx';
 
 export function Sessions() {
@@ -25,7 +30,7 @@ export function Sessions() {
 }
 
 const COLUMNS: readonly Column<SessionRow>[] = [
-  { title: 'Session', cell: ({ session_id }) => session_id },
+  { title: 'Session', cell: 'session_id' },
   { title: 'State', width: '120px', cell: ({ state }) => <Status value={state} /> },
   {
     title: 'Members',
@@ -33,15 +38,10 @@ const COLUMNS: readonly Column<SessionRow>[] = [
     from: 'small',
     cell: ({ members, connected }) => `${members}, ${connected} connected`,
   },
-  { title: 'Locks', width: '70px', align: 'end', cell: ({ locks }) => locks, from: 'small' },
-  { title: 'Version', width: '80px', align: 'end', cell: ({ version }) => version, from: 'small' },
-  { title: 'Mode', width: '70px', cell: ({ mode }) => mode, from: 'medium' },
-  {
-    title: 'Owner',
-    width: '140px',
-    cell: ({ principal }) => principal,
-    from: 'medium',
-  },
+  { title: 'Locks', width: '70px', align: 'end', cell: 'locks', from: 'small' },
+  { title: 'Version', width: '80px', align: 'end', cell: 'version', from: 'small' },
+  { title: 'Mode', width: '70px', cell: 'mode', from: 'medium' },
+  { title: 'Owner', width: '140px', cell: 'principal', from: 'medium' },
   {
     title: 'Created',
     width: '120px',
@@ -61,7 +61,7 @@ function List() {
       from={sessions}
       columns={COLUMNS}
       rowsOf={(data) => data.sessions}
-      idOf={({ session_id }) => session_id}
+      keyOf={({ session_id }) => session_id}
       empty={() => (
         <Empty title="No sessions yet.">
           <p>Agents open one with the coordination tools, or over JSON-RPC:</p>
@@ -75,14 +75,19 @@ function List() {
   );
 }
 
+const PAGE = { limit: 50 };
+
+function pathOf(id: string): string {
+  return `sessions/${encodeURIComponent(id)}`;
+}
+
+function isChanged(line: StreamLine, id: string): boolean {
+  return line.type === 'session' && (line.session_id === undefined || line.session_id === id);
+}
+
 function Session({ id }: { id: string }) {
   useInterest({ session: id });
-  const path = `sessions/${encodeURIComponent(id)}`;
-  const resource = useResource<SessionDetail>(
-    path,
-    {},
-    (line) => line.type === 'session' && (line.session_id === undefined || line.session_id === id),
-  );
+  const resource = useResource<SessionDetail>(pathOf(id), {}, (line) => isChanged(line, id));
   return (
     <DetailScreen
       name="sessions"
@@ -90,12 +95,12 @@ function Session({ id }: { id: string }) {
       from={resource}
       missing={<Empty title="There is no such session, or it is not yours." />}
     >
-      {(session) => <Detail session={session} path={path} />}
+      {(session) => <Detail session={session} />}
     </DetailScreen>
   );
 }
 
-function Detail({ session, path }: { session: SessionDetail; path: string }) {
+function Detail({ session }: { session: SessionDetail }) {
   return (
     <>
       <PageHead
@@ -121,53 +126,44 @@ function Detail({ session, path }: { session: SessionDetail; path: string }) {
         ]}
       />
       <div class="columns">
-        <Card title={plural(session.member_list.length, 'member')}>
-          <PlainTable
-            label="Members"
-            rows={session.member_list}
-            rowKey={({ agent_id }) => agent_id}
-            columns={[
-              { title: 'Agent', cell: ({ agent_id }) => agent_id },
-              {
-                title: 'Presence',
-                cell: ({ connected }) => <Status value={connected ? 'connected' : 'away'} />,
-              },
-              { title: 'Role', cell: ({ role }) => role },
-              { title: 'Epoch', cell: ({ epoch }) => epoch, align: 'end' },
-              { title: 'Seen', cell: ({ last_seen }) => last_seen && <Time at={last_seen} /> },
-            ]}
-          />
-        </Card>
-        <Card title={plural(session.lock_list.length, 'lock')}>
-          {session.lock_list.length === 0 ? (
-            <p class="muted">No lock is held.</p>
-          ) : (
-            <PlainTable
-              label="Locks"
-              rows={session.lock_list}
-              rowKey={({ resource, holder }) => `${resource} ${holder}`}
-              columns={[
-                { title: 'Resource', cell: ({ resource }) => resource },
-                { title: 'Holder', cell: ({ holder }) => holder },
-                {
-                  title: 'Fencing token',
-                  cell: ({ fencing_token }) => fencing_token,
-                  align: 'end',
-                },
-                {
-                  title: 'Expires',
-                  cell: ({ expires_at }) => expires_at && <Expiry at={expires_at} />,
-                },
-                { title: 'Waiting', cell: ({ waiting }) => waiting.join(', ') },
-              ]}
-            />
-          )}
-        </Card>
+        <TableCard
+          title={plural(session.member_list.length, 'member')}
+          label="Members"
+          rows={session.member_list}
+          rowKey={({ agent_id }) => agent_id}
+          columns={[
+            { title: 'Agent', cell: 'agent_id' },
+            {
+              title: 'Presence',
+              cell: ({ connected }) => <Status value={connected ? 'connected' : 'away'} />,
+            },
+            { title: 'Role', cell: 'role' },
+            { title: 'Epoch', cell: 'epoch', align: 'end' },
+            { title: 'Seen', cell: ({ last_seen }) => last_seen && <Time at={last_seen} /> },
+          ]}
+        />
+        <TableCard
+          title={plural(session.lock_list.length, 'lock')}
+          label="Locks"
+          empty="No lock is held."
+          rows={session.lock_list}
+          rowKey={({ resource, holder }) => `${resource} ${holder}`}
+          columns={[
+            { title: 'Resource', cell: 'resource' },
+            { title: 'Holder', cell: 'holder' },
+            { title: 'Fencing token', cell: 'fencing_token', align: 'end' },
+            {
+              title: 'Expires',
+              cell: ({ expires_at }) => expires_at && <Expiry at={expires_at} />,
+            },
+            { title: 'Waiting', cell: ({ waiting }) => waiting.join(', ') },
+          ]}
+        />
       </div>
       <Card title="Context" actions={<span class="muted small">version {session.version}</span>}>
         <Json value={session.context} label="Context" />
       </Card>
-      <History path={path} version={session.version} />
+      <History id={session.session_id} />
     </>
   );
 }
@@ -177,67 +173,39 @@ function Expiry({ at }: { at: string }) {
   return <span>{left > 0 ? `in ${duration(left, true)}` : 'now'}</span>;
 }
 
-function History({ path, version }: { path: string; version: number }) {
-  const before = useSignal<number | undefined>(undefined);
-  const history = useResource<ContextHistory>(`${path}/history`, {
-    limit: 50,
-    before: before.value,
-    version: before.value === undefined ? version : undefined,
-  });
+function History({ id }: { id: string }) {
+  const path = `${pathOf(id)}/history`;
+  const history = useResource<ContextHistory>(path, PAGE, (line) => isChanged(line, id));
+  const older = useOlder(history, path, PAGE);
   return (
-    <Card title="History of the context">
-      <Loaded from={history}>
-        {(data) =>
-          data.entries.length === 0 ? (
-            <p class="muted">Nothing was written yet.</p>
-          ) : (
-            <>
-              <PlainTable
-                label="History of the context"
-                rows={data.entries}
-                rowKey={({ version: at }) => String(at)}
-                columns={[
-                  { title: 'Version', cell: ({ version: at }) => at, align: 'end' },
-                  {
-                    title: 'Time',
-                    cell: ({ at }) => at && <Time at={at} style="full" />,
-                    from: 'small',
-                  },
-                  { title: 'By', cell: ({ agent_id }) => agent_id ?? '' },
-                  { title: 'Did', cell: ({ operation }) => operation },
-                  {
-                    title: 'What',
-                    cell: ({ paths, value }) => (
-                      <code>
-                        <Words
-                          text={`${paths.join(', ')} ${value === undefined ? '' : JSON.stringify(value)}`}
-                          limit={160}
-                        />
-                      </code>
-                    ),
-                  },
-                ]}
-              />
-              <div class="buttons">
-                {before.value !== undefined && (
-                  <button type="button" class="link" onClick={() => (before.value = undefined)}>
-                    Newest
-                  </button>
-                )}
-                {data.next_before !== undefined && (
-                  <button
-                    type="button"
-                    class="link"
-                    onClick={() => (before.value = data.next_before)}
-                  >
-                    Older
-                  </button>
-                )}
-              </div>
-            </>
-          )
-        }
-      </Loaded>
-    </Card>
+    <Loaded from={history}>
+      {(data) => (
+        <TableCard
+          title="History of the context"
+          empty="Nothing was written yet."
+          rows={[data, ...older.pages].flatMap(({ entries }) => entries)}
+          rowKey={({ version }) => String(version)}
+          columns={[
+            { title: 'Version', cell: 'version', align: 'end' },
+            { title: 'Time', cell: ({ at }) => at && <Time at={at} style="full" />, from: 'small' },
+            { title: 'By', cell: 'agent_id' },
+            { title: 'Did', cell: 'operation' },
+            {
+              title: 'What',
+              cell: ({ paths, value }) => (
+                <code>
+                  <Words
+                    text={`${paths.join(', ')} ${value === undefined ? '' : JSON.stringify(value)}`}
+                    limit={160}
+                  />
+                </code>
+              ),
+            },
+          ]}
+        >
+          <OlderButton older={older} />
+        </TableCard>
+      )}
+    </Loaded>
   );
 }

@@ -2,9 +2,9 @@ import { useSignal } from '@preact/signals';
 import type { ConfigValue, ConfigView } from '../api-types.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
-import { theme } from '../state/theme.ts';
+import { THEMES, theme } from '../state/theme.ts';
 import { PlainTable } from '../ui/data-table.tsx';
-import { Check, FilterText, Segments } from '../ui/fields.tsx';
+import { bound, Check, FilterText, Segments, titlesOf } from '../ui/fields.tsx';
 import { setSingleKeys, singleKeys } from '../ui/keys.ts';
 import { Badge, Card, CodeBlock, Facts, Loaded, PageHead, Time } from '../ui/parts.tsx';
 import { plainText } from '../ui/plain-text.ts';
@@ -68,12 +68,8 @@ function Configuration({ config }: { config: ConfigView }) {
       actions={config.path && <span class="muted small">read from {config.path}</span>}
     >
       <search class="filters">
-        <FilterText label="Filter keys" value={words.value} set={(text) => (words.value = text)} />
-        <Check
-          label="Only what is set"
-          checked={onlySet.value}
-          set={(isSet) => (onlySet.value = isSet)}
-        />
+        <FilterText label="Filter keys" {...bound(words)} />
+        <Check label="Only what is set" {...bound(onlySet)} />
       </search>
       <PlainTable<ConfigValue>
         label="Configuration"
@@ -124,13 +120,8 @@ function You() {
         />
       </Card>
       <Card title="This browser">
-        <Segments
-          legend="Theme"
-          current={theme.value}
-          titles={{ system: 'system', light: 'light', dark: 'dark' }}
-          set={(name) => (theme.value = name)}
-        />
-        <Check label="Shortcuts of a single key" checked={singleKeys.value} set={setSingleKeys} />
+        <Segments legend="Theme" titles={titlesOf(THEMES)} {...bound(theme)} />
+        <Check label="Shortcuts of a single key" value={singleKeys.value} set={setSingleKeys} />
       </Card>
     </>
   );

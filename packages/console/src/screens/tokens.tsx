@@ -5,16 +5,15 @@ import { act, GatewayError } from '../state/api.ts';
 import { useResource } from '../state/resource.ts';
 import { who } from '../state/session.ts';
 import { Chain } from '../ui/chain.tsx';
-import { Confirm } from '../ui/dialog.tsx';
-import { ActionForm, PickField, TextField } from '../ui/fields.tsx';
-import { Badge, Button, Card, Facts, Json, Problem, Status, Time } from '../ui/parts.tsx';
+import { ConfirmButton, type ConfirmProps } from '../ui/dialog.tsx';
+import { ActionForm, bound, boundIn, PickField, TextField } from '../ui/fields.tsx';
+import { Badge, Card, Facts, Json, Problem, Status, Time } from '../ui/parts.tsx';
 import { notify } from '../ui/toasts.tsx';
 
 /** What a passport or mandate stands for, as the gateway verifies it. */
 export function Decode({ onRevoked }: { onRevoked: () => void }) {
   const token = useSignal('');
   const decoded = useSignal<DecodedToken | undefined>(undefined);
-  const isRevoking = useSignal(false);
   const reading = useAction();
   const read = async () => {
     decoded.value = undefined;
@@ -27,29 +26,21 @@ export function Decode({ onRevoked }: { onRevoked: () => void }) {
         <TextField
           label="Token"
           lines="code"
-          value={token.value}
-          set={(text) => (token.value = text)}
+          {...bound(token)}
           hint="The gateway verifies it; it is not stored."
         />
       </ActionForm>
       {decoded.value !== undefined && <Decoded token={decoded.value} />}
       {grant !== undefined && decoded.value?.valid && who()?.rights.keys && (
         <div class="buttons">
-          <Button kind="danger" onClick={() => (isRevoking.value = true)}>
-            Revoke its grant
-          </Button>
+          <ConfirmButton
+            label="Revoke its grant"
+            {...revocation('grant', grant, () => {
+              onRevoked();
+              void reading.run(read);
+            })}
+          />
         </div>
-      )}
-      {isRevoking.value && grant !== undefined && (
-        <RevokeGrant
-          kind="grant"
-          id={grant}
-          onClose={() => (isRevoking.value = false)}
-          onDone={() => {
-            onRevoked();
-            void reading.run(read);
-          }}
-        />
       )}
     </Card>
   );
@@ -89,27 +80,17 @@ function Decoded({ token }: { token: DecodedToken }) {
 }
 
 /** Asks, and then refuses what stands for a grant, a delegate or a principal. */
-export function RevokeGrant(props: {
-  kind: string;
-  id: string;
-  onClose: () => void;
-  onDone: () => void;
-}) {
-  const { kind, id } = props;
-  return (
-    <Confirm
-      title={`Revoke the ${kind} ${id}?`}
-      action="Revoke"
-      onClose={props.onClose}
-      onConfirm={async () => {
-        await act('POST', 'keys/revoke-grant', { kind, id });
-        notify('ok', `The ${kind} ${id} is revoked.`);
-        props.onDone();
-      }}
-    >
-      <p>Passports and mandates that stand for it are refused from now on.</p>
-    </Confirm>
-  );
+export function revocation(kind: string, id: string, onDone: () => void): ConfirmProps {
+  return {
+    title: `Revoke the ${kind} ${id}?`,
+    action: 'Revoke',
+    children: <p>Passports and mandates that stand for it are refused from now on.</p>,
+    onConfirm: async () => {
+      await act('POST', 'keys/revoke-grant', { kind, id });
+      notify('ok', `The ${kind} ${id} is revoked.`);
+      onDone();
+    },
+  };
 }
 
 export function Simulate({ keys }: { keys: readonly KeyView[] }) {
@@ -121,9 +102,6 @@ export function Simulate({ keys }: { keys: readonly KeyView[] }) {
     result.value = undefined;
     result.value = await act<Simulation>('POST', 'keys/simulate', form.value);
   };
-  const set = (change: Partial<typeof form.value>) => {
-    form.value = { ...form.value, ...change };
-  };
   const names = [...new Set((agents.data?.agents ?? []).map(({ agent_id }) => agent_id))];
   return (
     <Card title="Would this call be allowed?">
@@ -133,22 +111,11 @@ export function Simulate({ keys }: { keys: readonly KeyView[] }) {
       <ActionForm action={simulating} submit="Simulate" onSubmit={simulate}>
         <PickField
           label="Key"
-          value={form.value.key_id}
           options={keys.map(({ key_id }) => key_id)}
-          set={(key_id) => set({ key_id })}
+          {...boundIn(form, 'key_id')}
         />
-        <PickField
-          label="Agent"
-          value={form.value.agent_id}
-          options={names}
-          set={(agent_id) => set({ agent_id })}
-        />
-        <TextField
-          label="Capability"
-          value={form.value.capability}
-          set={(capability) => set({ capability })}
-          required
-        />
+        <PickField label="Agent" options={names} {...boundIn(form, 'agent_id')} />
+        <TextField label="Capability" {...boundIn(form, 'capability')} required />
       </ActionForm>
       <div role="status">
         {result.value && (

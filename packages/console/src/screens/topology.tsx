@@ -2,14 +2,16 @@ import { type Topology, WINDOWS } from '../api-types.ts';
 import { duration, percent } from '../state/format.ts';
 import { useResource } from '../state/resource.ts';
 import { toHref } from '../state/router.ts';
-import { PlainTable } from '../ui/data-table.tsx';
+import { TableCard } from '../ui/data-table.tsx';
 import { Lazy } from '../ui/lazy.tsx';
-import { Badge, Card, Empty, Loaded, OwnOnly, PageHead } from '../ui/parts.tsx';
+import { Badge, Empty } from '../ui/parts.tsx';
+import { Page } from '../ui/screen.tsx';
 import { chosen, Tabs } from '../ui/tabs.tsx';
 import { Words } from '../ui/words.tsx';
 import { WindowPicker } from './overview.tsx';
 
 const VIEWS = ['graph', 'table'] as const;
+const TITLES = { graph: 'Graph', table: 'Table' };
 const loadGraph = async () => (await import('../ui/graph.tsx')).Graph;
 
 /** Who calls whom: as a picture, and as the same figures in a table. */
@@ -18,45 +20,40 @@ export function TopologyScreen() {
   const view = chosen('view', VIEWS);
   const topology = useResource<Topology>('topology', { window }, ({ type }) => type === 'call');
   return (
-    <div class="screen">
-      <PageHead title="Topology" lead="Who calls whom, how often, and what fails.">
-        <WindowPicker current={window} />
-      </PageHead>
-      <Loaded from={topology}>
-        {(data) => (
-          <>
-            {data.scope === 'own' && <OwnOnly what="calls" />}
-            {data.loops.map((loop) => (
-              <p class="note" key={loop.join()}>
-                <Badge tone="warn">loop</Badge> <Words text={loop.map(nameOf).join(' → ')} />
+    <Page
+      title="Topology"
+      lead="Who calls whom, how often, and what fails."
+      actions={<WindowPicker current={window} />}
+      from={topology}
+      own="calls"
+    >
+      {(data) => (
+        <>
+          {data.loops.map((loop) => (
+            <p class="note" key={loop.join()}>
+              <Badge tone="warn">loop</Badge> <Words text={loop.map(nameOf).join(' → ')} />
+            </p>
+          ))}
+          {data.edges.length === 0 ? (
+            <Empty title="No calls in this time.">
+              <p>
+                Choose a longer time, or <a href={toHref(['try'])}>make a call</a>.
               </p>
-            ))}
-            {data.edges.length === 0 ? (
-              <Empty title="No calls in this time.">
-                <p>
-                  Choose a longer time, or <a href={toHref(['try'])}>make a call</a>.
-                </p>
-              </Empty>
-            ) : (
-              <>
-                <Tabs
-                  label="View"
-                  parameter="view"
-                  current={view}
-                  titles={{ graph: 'Graph', table: 'Table' }}
-                />
-                {view === 'graph' ? (
-                  <Lazy name="graph" load={loadGraph} with={{ topology: data }} />
-                ) : (
-                  <Table topology={data} />
-                )}
-                <Idle topology={data} />
-              </>
-            )}
-          </>
-        )}
-      </Loaded>
-    </div>
+            </Empty>
+          ) : (
+            <>
+              <Tabs label="View" parameter="view" current={view} titles={TITLES} />
+              {view === 'graph' ? (
+                <Lazy name="graph" load={loadGraph} with={{ topology: data }} />
+              ) : (
+                <Table topology={data} />
+              )}
+              <Idle topology={data} />
+            </>
+          )}
+        </>
+      )}
+    </Page>
   );
 }
 
@@ -82,33 +79,20 @@ function nameOf(id: string): string {
 
 function Table({ topology }: { topology: Topology }) {
   return (
-    <Card title="Calls between them">
-      <PlainTable
-        label="Calls between them"
-        rows={topology.edges}
-        rowKey={({ from, to }) => `${from} ${to}`}
-        columns={[
-          { title: 'From', cell: ({ from }) => nameOf(from) },
-          { title: 'To', cell: ({ to }) => nameOf(to) },
-          { title: 'Calls', cell: ({ calls }) => calls, align: 'end' },
-          { title: 'Per minute', cell: ({ per_minute }) => per_minute.toFixed(1), align: 'end' },
-          {
-            title: 'Errors',
-            cell: ({ calls, errors }) => percent(calls === 0 ? 0 : errors / calls),
-            align: 'end',
-          },
-          { title: 'As fallback', cell: ({ as_fallback }) => as_fallback, align: 'end' },
-          {
-            title: 'p95',
-            cell: ({ p95_ms }) => duration(p95_ms),
-            align: 'end',
-          },
-          {
-            title: 'Capabilities',
-            cell: ({ capabilities }) => capabilities.join(', '),
-          },
-        ]}
-      />
-    </Card>
+    <TableCard
+      title="Calls between them"
+      rows={topology.edges}
+      rowKey={({ from, to }) => `${from} ${to}`}
+      columns={[
+        { title: 'From', cell: ({ from }) => nameOf(from) },
+        { title: 'To', cell: ({ to }) => nameOf(to) },
+        { title: 'Calls', cell: 'calls', align: 'end' },
+        { title: 'Per minute', cell: ({ per_minute }) => per_minute.toFixed(1), align: 'end' },
+        { title: 'Errors', cell: ({ calls, errors }) => percent(errors, calls), align: 'end' },
+        { title: 'As fallback', cell: 'as_fallback', align: 'end' },
+        { title: 'p95', cell: ({ p95_ms }) => duration(p95_ms), align: 'end' },
+        { title: 'Capabilities', cell: ({ capabilities }) => capabilities.join(', ') },
+      ]}
+    />
   );
 }

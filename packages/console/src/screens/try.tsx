@@ -18,11 +18,12 @@ import { navigate, route, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
 import { tryDraft } from '../state/try-draft.ts';
 import { COPY_KINDS, copyAs } from '../ui/copy-as.ts';
-import { Check, PickField, TextField } from '../ui/fields.tsx';
-import { Button, Card, Copy, Empty, Loaded, PageHead } from '../ui/parts.tsx';
+import { bound, Check, PickField, TextField } from '../ui/fields.tsx';
+import { Button, Card, Copy, Empty, Loaded } from '../ui/parts.tsx';
 import { plainText } from '../ui/plain-text.ts';
 import { fieldsOf, initialOf, problemsOf, readJson, Unreadable } from '../ui/schema.ts';
 import { SchemaForm } from '../ui/schema-form.tsx';
+import { Page } from '../ui/screen.tsx';
 import { Words } from '../ui/words.tsx';
 import { Answer, type Outcome } from './answer.tsx';
 
@@ -30,35 +31,32 @@ export function Try() {
   const [, agentId, capability] = route.value.path;
   const agents = useResource<AgentList>('agents', {}, ({ type }) => type === 'agent');
   return (
-    <div class="screen">
-      <PageHead title="Try" lead="An ordinary call, made from here." />
-      <Loaded from={agents}>
-        {(data) => {
-          if (data.agents.length === 0) {
-            return (
-              <Empty title="There is no agent to call.">
-                <p>
-                  <a href={toHref(['agents', 'add'])}>Add one</a> first.
-                </p>
-              </Empty>
-            );
-          }
-          const names = [...new Set(data.agents.map(({ agent_id }) => agent_id))];
-          const chosen = agentId ?? '';
+    <Page title="Try" lead="An ordinary call, made from here." from={agents}>
+      {(data) => {
+        if (data.agents.length === 0) {
           return (
-            <>
-              <PickField
-                label="Agent"
-                value={chosen}
-                options={names}
-                set={(name) => navigate(toHref(['try', name]))}
-              />
-              {chosen !== '' && <OneAgent key={chosen} id={chosen} capability={capability} />}
-            </>
+            <Empty title="There is no agent to call.">
+              <p>
+                <a href={toHref(['agents', 'add'])}>Add one</a> first.
+              </p>
+            </Empty>
           );
-        }}
-      </Loaded>
-    </div>
+        }
+        const names = [...new Set(data.agents.map(({ agent_id }) => agent_id))];
+        const chosen = agentId ?? '';
+        return (
+          <>
+            <PickField
+              label="Agent"
+              value={chosen}
+              options={names}
+              set={(name) => navigate(toHref(['try', name]))}
+            />
+            {chosen !== '' && <OneAgent key={chosen} id={chosen} capability={capability} />}
+          </>
+        );
+      }}
+    </Page>
   );
 }
 
@@ -187,7 +185,7 @@ function Trial({ agentId, tool }: { agentId: string; tool: ToolView }) {
           hasForm && (
             <Check
               label="As JSON"
-              checked={isRaw.value}
+              value={isRaw.value}
               set={(isSet) => {
                 isRaw.value = isSet;
                 if (isSet) raw.value = JSON.stringify(value.value, null, 2);
@@ -205,33 +203,23 @@ function Trial({ agentId, tool }: { agentId: string; tool: ToolView }) {
             <TextField
               label="Arguments"
               lines="code"
-              value={raw.value}
-              set={(text) => (raw.value = text)}
+              {...bound(raw)}
               problem={problems.value['']}
             />
           ) : hasForm ? (
-            <SchemaForm
-              fields={fields}
-              value={value.value}
-              problems={problems.value}
-              onChange={(next) => {
-                value.value = next;
-              }}
-            />
+            <SchemaForm fields={fields} problems={problems.value} {...bound(value)} />
           ) : (
             <TextField
               label="Task"
               lines="prose"
-              value={task.value}
-              set={(text) => (task.value = text)}
+              {...bound(task)}
               hint="The agent declares no schema: it gets this text."
             />
           )}
           {who()?.parts.jobs && (
             <Check
               label="As a job: stored first, and not lost when the page or the gateway closes"
-              checked={isJob.value}
-              set={(isSet) => (isJob.value = isSet)}
+              {...bound(isJob)}
             />
           )}
           <div class="buttons">

@@ -5,6 +5,7 @@ import { batch, type Signal, signal } from '@preact/signals';
 import type { CallFilter, CallPage, CallRow, NotRunning, StreamLine } from '../api-types.ts';
 import { matchesFilter } from '../call-filter.ts';
 import { GatewayError, request } from './api.ts';
+import type { Readable } from './resource.ts';
 
 export const MAX_ROWS = 50_000;
 const PAGE = 500;
@@ -32,6 +33,16 @@ export class CallList {
 
   constructor(filter: CallFilter) {
     this.filter = filter;
+  }
+
+  /** For a screen; while nothing is read yet, there is no data. */
+  get shown(): Readable<CallPage> {
+    const calls = this.rows.value;
+    const { value: off } = this.off;
+    const { value: error } = this.error;
+    const isKnown = calls.length > 0 || !(this.isLoading.value || off || error);
+    const data = { ok: true, running: true, scope: this.scope.value, calls } as const;
+    return { data: isKnown ? data : undefined, off, error, reload: () => void this.refresh() };
   }
 
   /** Reads from the newest on; what was shown stays until the answer is here. */

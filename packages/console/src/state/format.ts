@@ -1,8 +1,7 @@
-import { computed, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 
 /** Ticks every second while the page is seen: ages are shown against it. */
 export const now = signal(Date.now());
-export const seconds = computed(() => Math.floor(now.value / 1000));
 
 export function startClock(): void {
   setInterval(() => {
@@ -64,9 +63,9 @@ export function count(value: number): string {
   return `${(value / 1_000_000).toFixed(1)}M`;
 }
 
-export function percent(part: number): string {
-  const value = part * 100;
-  if (value === 0) return '0 %';
+export function percent(part: number, whole = 1): string {
+  const value = (part / whole) * 100;
+  if (part === 0) return '0 %';
   return value < 10 ? `${value.toFixed(1)} %` : `${Math.round(value)} %`;
 }
 

@@ -3,29 +3,27 @@
 
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { NotRunning, StreamLine, Success } from '../api-types.ts';
+import type { NotRunning, Page, StreamLine, Success } from '../api-types.ts';
 import { act, GatewayError, type Query, request } from './api.ts';
 import { useLines } from './live.ts';
 
-export interface Resource<T> {
+/** What there is to show: the data, why there is none, or neither while it is read. */
+export interface Readable<T> {
   readonly data: Success<T> | undefined;
   readonly off: NotRunning | undefined;
   readonly error: GatewayError | undefined;
-  readonly isLoading: boolean;
-  readonly readAt: number;
   reload(): void;
+}
+
+export interface Resource<T> extends Readable<T> {
   /** Shows what an action answered, without another request. */
   set(data: Success<T>): void;
 }
 
-interface State<T> {
+type State<T> = Partial<Omit<Readable<T>, 'reload'>> & {
   readonly key: string;
-  readonly data?: Success<T>;
-  readonly off?: NotRunning;
-  readonly error?: GatewayError;
   readonly readAt: number;
-  readonly isLoading: boolean;
-}
+};
 
 const SOONEST_MS = 700;
 
@@ -35,7 +33,7 @@ export function useResource<T>(
   changedBy: (line: StreamLine) => boolean = () => false,
 ): Resource<T> {
   const key = path === undefined ? '' : `${path}?${JSON.stringify(query)}`;
-  const state: Signal<State<T>> = useSignal({ key: '', readAt: 0, isLoading: true });
+  const state: Signal<State<T>> = useSignal({ key: '', readAt: 0 });
   const reading = useRef<AbortController | undefined>(undefined);
   const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
 
@@ -46,19 +44,16 @@ export function useResource<T>(
     reading.current?.abort();
     const controller = new AbortController();
     reading.current = controller;
-    if (state.peek().key !== key) state.value = { key, readAt: 0, isLoading: true };
+    if (state.peek().key !== key) state.value = { key, readAt: 0 };
     try {
       const answer = await request<T>('GET', path, { query, signal: controller.signal });
       const readAt = Date.now();
       if (controller.signal.aborted) return;
-      state.value = answer.running
-        ? { key, data: answer, readAt, isLoading: false }
-        : { key, off: answer, readAt, isLoading: false };
+      state.value = { key, readAt, ...(answer.running ? { data: answer } : { off: answer }) };
     } catch (error) {
       if (controller.signal.aborted) return;
       const { data, readAt } = state.peek();
-      const kept = state.peek().key === key && data !== undefined ? { data } : {};
-      state.value = { key, ...kept, readAt, error: GatewayError.from(error), isLoading: false };
+      state.value = { key, data, readAt, error: GatewayError.from(error) };
     }
   };
   const later = () => {
@@ -83,23 +78,16 @@ export function useResource<T>(
     [key],
   );
 
-  const value = state.value.key === key ? state.value : { readAt: 0, isLoading: true };
-  const { data, off, error } = value as State<T>;
+  const { data, off, error } = state.value.key === key ? state.value : ({} as Partial<State<T>>);
   return {
     data,
     off,
     error,
-    isLoading: value.isLoading,
-    readAt: value.readAt,
     reload: () => void read(),
     set: (answer) => {
-      state.value = { key, data: answer, readAt: Date.now(), isLoading: false };
+      state.value = { key, data: answer, readAt: Date.now() };
     },
   };
-}
-
-interface Page {
-  readonly next_cursor?: string;
 }
 
 export interface Older<T> {

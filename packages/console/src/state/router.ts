@@ -30,11 +30,7 @@ export function toHref(
 
 export const route = signal<Route>(parseRoute(globalThis.location?.hash ?? ''));
 
-/** Where the person was before, so that closing a page leads back to its list. */
-let moves = 0;
-
 export function navigate(href: string): void {
-  moves += 1;
   location.hash = href.replace(/^#/, '');
 }
 
@@ -44,11 +40,6 @@ export function replaceQuery(changes: Record<string, string | undefined>): void 
   const href = toHref(path, { ...Object.fromEntries(query), ...changes });
   history.replaceState(history.state, '', href);
   route.value = parseRoute(href);
-}
-
-export function goBack(otherwise: string): void {
-  if (moves > 0) history.back();
-  else navigate(otherwise);
 }
 
 let wantsFocus = false;

@@ -6,18 +6,23 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { navigate } from '../state/router.ts';
 import { useShortcuts } from './keys.ts';
+import { Card } from './parts.tsx';
 import { asWords } from './words.tsx';
 
 export interface Column<Row> {
   readonly title: string;
-  /** Shows texts as the words of their author. */
-  readonly cell: (row: Row) => ComponentChildren;
+  /** A field of the row, or what is made of it. Texts are shown as the words of their author. */
+  readonly cell: Plain<Row> | ((row: Row) => ComponentChildren);
   /** CSS width; the others share what is left. */
   readonly width?: string;
   /** Left out on pages narrower than this. */
   readonly from?: 'small' | 'medium' | 'large';
   readonly align?: 'end';
 }
+
+type Plain<Row> = {
+  [Key in keyof Row]-?: Row[Key] extends string | number | undefined ? Key : never;
+}[keyof Row];
 
 const ROW = 36;
 const EXTRA = 8;
@@ -30,9 +35,8 @@ export function DataTable<Row>(props: {
   rowKey: (row: Row) => string;
   href: (row: Row) => string;
   /** The person is not at the top: new rows should wait. */
-  onLeaveTop?: (left: boolean) => void;
-  onNearEnd?: () => void;
-  tone?: (row: Row) => string | undefined;
+  onLeaveTop?: ((left: boolean) => void) | undefined;
+  onNearEnd?: (() => void) | undefined;
   /** Under this name the place in the list is kept for when the person comes back. */
   memory: string;
 }) {
@@ -41,35 +45,16 @@ export function DataTable<Row>(props: {
   const active = useSignal(-1);
   const { rows } = props;
 
+  const measure = (element: HTMLElement) => {
+    view.value = { top: element.scrollTop, height: element.clientHeight };
+  };
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const measure = () => {
-      view.value = { top: element.scrollTop, height: element.clientHeight };
-    };
     element.scrollTop = places.get(props.memory) ?? 0;
-    const observer = new ResizeObserver(measure);
+    const observer = new ResizeObserver(() => measure(element));
     observer.observe(element);
-    const listening = new AbortController();
-    const { signal } = listening;
-    element.addEventListener('scroll', () => handlers.current.onScroll(), {
-      signal,
-      passive: true,
-    });
-    element.addEventListener(
-      'keydown',
-      (event) => {
-        const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
-        if (step === 0) return;
-        event.preventDefault();
-        handlers.current.move(active.peek() + step);
-      },
-      { signal },
-    );
-    return () => {
-      observer.disconnect();
-      listening.abort();
-    };
+    return () => observer.disconnect();
   }, []);
   useEffect(() => {
     if (active.peek() >= rows.length) active.value = rows.length - 1;
@@ -78,7 +63,7 @@ export function DataTable<Row>(props: {
   const onScroll = () => {
     const element = box.current;
     if (element === null) return;
-    view.value = { top: element.scrollTop, height: element.clientHeight };
+    measure(element);
     places.set(props.memory, element.scrollTop);
     props.onLeaveTop?.(element.scrollTop > ROW / 2);
     const left = element.scrollHeight - element.scrollTop - element.clientHeight;
@@ -100,6 +85,12 @@ export function DataTable<Row>(props: {
         ?.focus({ preventScroll: true });
     });
   };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    move(active.peek() + step);
+  };
   useShortcuts(
     [
       { keys: 'j', does: 'Next row', run: () => move(active.peek() + 1) },
@@ -111,14 +102,12 @@ export function DataTable<Row>(props: {
     ],
     [rows, props.href],
   );
-  const handlers = useRef({ move, onScroll });
-  handlers.current = { move, onScroll };
 
   const first = Math.max(0, Math.floor(view.value.top / ROW) - EXTRA);
   const last = Math.min(rows.length, Math.ceil((view.value.top + view.value.height) / ROW) + EXTRA);
   const shown = rows.slice(first, last);
   return (
-    <div class="table-box" ref={box}>
+    <div class="table-box" ref={box} onScroll={onScroll}>
       <table
         class="data"
         aria-label={props.label}
@@ -139,26 +128,23 @@ export function DataTable<Row>(props: {
                 key={props.rowKey(row)}
                 data-index={index}
                 aria-rowindex={index + 2}
-                class={`${isActive ? 'active' : ''} ${props.tone?.(row) ?? ''}`}
+                class={isActive ? 'active' : ''}
                 onClick={(event) => openRow(event, props.href(row))}
               >
-                {props.columns.map(({ title, cell, from, align }, place) => (
-                  <td key={title} class={classOf(from, align)}>
-                    {place === 0 ? (
-                      <a
-                        href={props.href(row)}
-                        tabIndex={isActive || (active.value < 0 && index === first) ? 0 : -1}
-                        onFocus={() => {
-                          active.value = index;
-                        }}
-                      >
-                        {asWords(cell(row))}
-                      </a>
-                    ) : (
-                      asWords(cell(row))
-                    )}
-                  </td>
-                ))}
+                <Cells
+                  columns={props.columns}
+                  row={row}
+                  lead={(words) => (
+                    <a
+                      href={props.href(row)}
+                      tabIndex={isActive || (active.value < 0 && index === first) ? 0 : -1}
+                      onFocus={() => (active.value = index)}
+                      onKeyDown={onKeyDown}
+                    >
+                      {words}
+                    </a>
+                  )}
+                />
               </tr>
             );
           })}
@@ -168,13 +154,41 @@ export function DataTable<Row>(props: {
   );
 }
 
+interface PlainTableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+}
+
+/** A card with a table in it. */
+export function TableCard<Row>(
+  props: Omit<PlainTableProps<Row>, 'label'> & {
+    title: string;
+    /** Of the table, where the title is not its name. */
+    label?: string;
+    actions?: ComponentChildren;
+    /** In place of a table without rows. */
+    empty?: string;
+    /** Below the table. */
+    children?: ComponentChildren;
+  },
+) {
+  const { title, label = title, actions, empty, rows } = props;
+  return (
+    <Card title={title} actions={actions}>
+      {rows.length === 0 && empty ? (
+        <p class="muted">{empty}</p>
+      ) : (
+        <PlainTable {...props} label={label} />
+      )}
+      {props.children}
+    </Card>
+  );
+}
+
 /** A table that is never long. */
-export function PlainTable<Row>(props: {
-  label: string;
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-  rowKey: (row: Row) => string;
-}) {
+export function PlainTable<Row>(props: PlainTableProps<Row>) {
   return (
     <section class="plain-box" tabIndex={0} aria-label={props.label}>
       <table class="data">
@@ -186,11 +200,7 @@ export function PlainTable<Row>(props: {
         <tbody>
           {props.rows.map((row) => (
             <tr key={props.rowKey(row)}>
-              {props.columns.map(({ title, cell, from, align }) => (
-                <td key={title} class={classOf(from, align)}>
-                  {asWords(cell(row))}
-                </td>
-              ))}
+              <Cells columns={props.columns} row={row} />
             </tr>
           ))}
         </tbody>
@@ -212,6 +222,29 @@ function Titles<Row>({ columns }: { columns: readonly Column<Row>[] }) {
           {title}
         </th>
       ))}
+    </>
+  );
+}
+
+function Cells<Row>(props: {
+  columns: readonly Column<Row>[];
+  row: Row;
+  /** Goes around what the first cell shows. */
+  lead?: (words: ComponentChildren) => ComponentChildren;
+}) {
+  const { columns, row, lead = (words) => words } = props;
+  return (
+    <>
+      {columns.map(({ title, cell, from, align }, place) => {
+        const words = asWords(
+          typeof cell === 'function' ? cell(row) : (row[cell] as string | number | undefined),
+        );
+        return (
+          <td key={title} class={classOf(from, align)}>
+            {place === 0 ? lead(words) : words}
+          </td>
+        );
+      })}
     </>
   );
 }

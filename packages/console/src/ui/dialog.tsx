@@ -47,7 +47,7 @@ export function Dialog(props: {
   );
 }
 
-interface ConfirmProps {
+export interface ConfirmProps {
   readonly title: string;
   readonly action: string;
   readonly children: ComponentChildren;
@@ -56,7 +56,7 @@ interface ConfirmProps {
 
 /** Asks before something that cannot be taken back; shows why it failed, and stays then. */
 export function Confirm(props: ConfirmProps & { readonly onClose: () => void }) {
-  const { error, isBusy, run } = useAction();
+  const confirming = useAction();
   const confirm = async () => {
     await props.onConfirm();
     props.onClose();
@@ -64,10 +64,10 @@ export function Confirm(props: ConfirmProps & { readonly onClose: () => void }) 
   return (
     <Dialog title={props.title} onClose={props.onClose}>
       {props.children}
-      {error !== undefined && <Problem error={error} />}
+      <Problem error={confirming.error} />
       <footer>
         <Button onClick={props.onClose}>Cancel</Button>
-        <Button kind="danger" busy={isBusy} onClick={() => void run(confirm)}>
+        <Button kind="danger" action={confirming} does={confirm}>
           {props.action}
         </Button>
       </footer>

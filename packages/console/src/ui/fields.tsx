@@ -1,14 +1,41 @@
 // Fields, choices and forms of every screen.
 
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 import type { Action } from '../state/action.ts';
-import { replaceQuery } from '../state/router.ts';
+import { replaceQuery, route } from '../state/router.ts';
 import { Button, Problem } from './parts.tsx';
 import { oneLine } from './plain-text.ts';
 
 export const TIERS = ['local', 'org', 'partner', 'public'] as const;
+
+interface Bound<T> {
+  readonly value: T;
+  readonly set: (value: T) => void;
+}
+
+/** A field whose value a signal keeps: `<TextField label="Name" {...bound(name)} />`. */
+export function bound<T>(signal: Signal<T>): Bound<T> {
+  return { value: signal.value, set: (value) => (signal.value = value) };
+}
+
+/** The same for a field of a form. */
+export function boundIn<Form extends object, Name extends keyof Form>(
+  form: Signal<Form>,
+  name: Name,
+): Bound<Form[Name]> {
+  return {
+    value: form.value[name],
+    set: (value) => (form.value = { ...form.value, [name]: value }),
+  };
+}
+
+/** Names that are their own titles. */
+export function titlesOf<Name extends string>(names: readonly Name[]): Record<Name, string> {
+  const titles = names.map((name) => [name, name.replaceAll('_', ' ')]);
+  return Object.fromEntries(titles) as Record<Name, string>;
+}
 
 /** Fields one below the other, with the button that sends them and why that failed. */
 export function ActionForm(props: {
@@ -31,10 +58,10 @@ export function ActionForm(props: {
       }}
     >
       {props.children}
-      {action.error !== undefined && <Problem error={action.error} />}
+      <Problem error={action.error} />
       <div class="buttons">
         {props.buttons}
-        <Button kind={props.kind ?? 'main'} type="submit" busy={action.isBusy}>
+        <Button kind={props.kind ?? 'main'} type="submit" action={action}>
           {props.submit}
         </Button>
         {props.after}
@@ -43,90 +70,114 @@ export function ActionForm(props: {
   );
 }
 
-export function TextField(props: {
-  label: string;
-  value: string;
-  set: (value: string) => void;
-  hint?: string;
-  required?: boolean;
-  type?: 'text' | 'password';
-  /** Of several lines: prose, or code. */
-  lines?: 'prose' | 'code';
+/** A label, its field and what to know about it; the field takes what ties them together. */
+export function Labelled(props: {
+  label: ComponentChildren;
+  hint?: string | undefined;
   problem?: string | undefined;
+  /** The label is beside the field. */
+  isCheck?: boolean;
+  children: (ties: object) => ComponentChildren;
 }) {
   const id = useId();
-  const note = props.problem ?? props.hint;
-  const shared = {
+  const { label, hint, problem, isCheck = false } = props;
+  const field = props.children({
     id,
-    value: props.value,
-    required: props.required,
-    spellcheck: props.lines === 'prose',
-    'aria-describedby': note ? `${id}-note` : undefined,
-    'aria-invalid': props.problem ? true : undefined,
-    onInput: (event: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
-      props.set(event.currentTarget.value),
-  };
+    'aria-describedby':
+      `${hint ? `${id}-hint` : ''} ${problem ? `${id}-wrong` : ''}`.trim() || undefined,
+    'aria-invalid': problem ? true : undefined,
+  });
   return (
     <div class="field">
-      <label for={id}>{props.label}</label>
-      {props.lines === undefined ? (
-        <input {...shared} type={props.type ?? 'text'} autocomplete="off" />
-      ) : (
-        <textarea {...shared} dir="auto" class={props.lines === 'code' ? 'mono' : ''} />
+      <label for={id} class={isCheck ? 'check' : undefined}>
+        {isCheck && field}
+        {label}
+      </label>
+      {!isCheck && field}
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
       )}
-      {note && (
-        <p class={props.problem ? 'wrong' : 'hint'} id={`${id}-note`}>
-          {note}
+      {problem && (
+        <p class="wrong" id={`${id}-wrong`}>
+          {problem}
         </p>
       )}
     </div>
   );
 }
 
-export function PickField(props: {
-  label: string;
-  value: string;
-  options: readonly string[];
-  set: (value: string) => void;
-}) {
-  const id = useId();
+export function TextField(
+  props: Bound<string> & {
+    label: string;
+    hint?: string;
+    required?: boolean;
+    type?: 'text' | 'password';
+    /** Of several lines: prose, or code. */
+    lines?: 'prose' | 'code';
+    problem?: string | undefined;
+  },
+) {
+  const { lines } = props;
+  const shared = {
+    value: props.value,
+    required: props.required,
+    spellcheck: lines === 'prose',
+    onInput: (event: { currentTarget: { value: string } }) => props.set(event.currentTarget.value),
+  };
   return (
-    <div class="field">
-      <label for={id}>{props.label}</label>
-      <select
-        id={id}
-        required
-        value={props.value}
-        onChange={(event) => props.set(event.currentTarget.value)}
-      >
-        {!props.options.includes(props.value) && (
-          <option value={props.value}>{props.value || 'Choose…'}</option>
-        )}
-        {props.options.map((option) => (
-          <option key={option}>{option}</option>
-        ))}
-      </select>
-    </div>
+    <Labelled label={props.label} hint={props.hint} problem={props.problem}>
+      {(ties) =>
+        lines === undefined ? (
+          <input {...ties} {...shared} type={props.type ?? 'text'} autocomplete="off" />
+        ) : (
+          <textarea {...ties} {...shared} dir="auto" class={lines === 'code' ? 'mono' : ''} />
+        )
+      }
+    </Labelled>
   );
 }
 
-/** A choice that narrows a list; its first option does not. */
+export function PickField(props: Bound<string> & { label: string; options: readonly string[] }) {
+  const { value, options } = props;
+  return (
+    <Labelled label={props.label}>
+      {(ties) => (
+        <select
+          {...ties}
+          required
+          value={value}
+          onChange={(event) => props.set(event.currentTarget.value)}
+        >
+          {!options.includes(value) && <option value={value}>{value || 'Choose…'}</option>}
+          {options.map((option) => (
+            <option key={option}>{option}</option>
+          ))}
+        </select>
+      )}
+    </Labelled>
+  );
+}
+
+/** A choice in the address that narrows a list; `any` does not. */
 export function FilterChoice(props: {
+  name: string;
   label: string;
-  value: string;
-  any: string;
+  any?: string;
+  initial?: string;
   options: Readonly<Record<string, string>>;
-  set: (value: string | undefined) => void;
 }) {
+  const { name, any, initial = '', options } = props;
   return (
     <select
       aria-label={props.label}
       data-filter=""
-      value={props.value}
-      onChange={(event) => props.set(event.currentTarget.value || undefined)}
+      value={route.value.query.get(name) ?? initial}
+      onChange={(event) => replaceQuery({ [name]: event.currentTarget.value || undefined })}
     >
-      <option value="">{props.any}</option>
-      {Object.entries(props.options).map(([value, title]) => (
+      {any && <option value="">{any}</option>}
+      {Object.entries(options).map(([value, title]) => (
         <option key={value} value={value}>
           {title}
         </option>
@@ -135,12 +186,7 @@ export function FilterChoice(props: {
   );
 }
 
-export function FilterText(props: {
-  label: string;
-  placeholder?: string;
-  value: string;
-  set: (value: string) => void;
-}) {
+export function FilterText(props: Bound<string> & { label: string; placeholder?: string }) {
   return (
     <input
       type="search"
@@ -156,10 +202,11 @@ export function FilterText(props: {
 const TYPING_MS = 250;
 
 /** Goes to the address when the person pauses; however often the list changes meanwhile, its words stay. */
-export function TypedFilter(props: { name: string; label: string; value: string }) {
+export function TypedFilter(props: { name: string; label: string }) {
+  const given = route.value.query.get(props.name) ?? '';
   const typed = useSignal('');
   const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const isTyping = due.current !== undefined || typed.value.trim() === props.value;
+  const isTyping = due.current !== undefined || typed.value.trim() === given;
   const type = (text: string) => {
     typed.value = text;
     clearTimeout(due.current);
@@ -168,21 +215,16 @@ export function TypedFilter(props: { name: string; label: string; value: string 
       replaceQuery({ [props.name]: text.trim() || undefined });
     }, TYPING_MS);
   };
-  return (
-    <FilterText
-      label={props.label}
-      value={isTyping ? typed.value : oneLine(props.value)}
-      set={type}
-    />
-  );
+  const value = isTyping ? typed.value : oneLine(given);
+  return <FilterText label={props.label} value={value} set={type} />;
 }
 
-export function Check(props: { label: string; checked: boolean; set: (checked: boolean) => void }) {
+export function Check(props: Bound<boolean> & { label: string }) {
   return (
     <label class="check">
       <input
         type="checkbox"
-        checked={props.checked}
+        checked={props.value}
         onChange={(event) => props.set(event.currentTarget.checked)}
       />
       {props.label}
@@ -191,12 +233,9 @@ export function Check(props: { label: string; checked: boolean; set: (checked: b
 }
 
 /** One of a few, side by side. */
-export function Segments<Name extends string>(props: {
-  legend: string;
-  current: Name;
-  titles: Readonly<Record<Name, string>>;
-  set: (name: Name) => void;
-}) {
+export function Segments<Name extends string>(
+  props: Bound<Name> & { legend: string; titles: Readonly<Record<Name, string>> },
+) {
   const group = useId();
   return (
     <fieldset class="segments">
@@ -206,7 +245,7 @@ export function Segments<Name extends string>(props: {
           <input
             type="radio"
             name={group}
-            checked={name === props.current}
+            checked={name === props.value}
             onChange={() => props.set(name)}
           />
           <span>{props.titles[name]}</span>

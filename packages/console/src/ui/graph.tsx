@@ -55,7 +55,7 @@ export function Graph({ topology }: { topology: Topology }) {
               />
               <text class="sub" x={label.x} y={label.y - 5} text-anchor="middle">
                 {count(edge.calls)}
-                {edge.errors > 0 && `, ${percent(edge.errors / edge.calls)} failed`}
+                {edge.errors > 0 && `, ${percent(edge.errors, edge.calls)} failed`}
               </text>
             </g>
           );

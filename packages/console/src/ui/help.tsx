@@ -11,7 +11,7 @@ const NATIVE = [
 export function Help({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Shortcuts" onClose={onClose}>
-      <Check label="Single keys are on" checked={singleKeys.value} set={setSingleKeys} />
+      <Check label="Single keys are on" value={singleKeys.value} set={setSingleKeys} />
       <dl class="keys">
         {[...shortcuts.value, ...NATIVE].map(({ keys, does }) => (
           <div key={keys}>

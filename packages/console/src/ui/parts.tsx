@@ -3,9 +3,10 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { NotRunning } from '../api-types.ts';
+import type { Action } from '../state/action.ts';
 import { GatewayError } from '../state/api.ts';
 import { ago, dayAndTime, inUtc, now, timeOfDay, toMs } from '../state/format.ts';
-import type { Resource } from '../state/resource.ts';
+import type { Readable } from '../state/resource.ts';
 import { route, takeFocusRequest } from '../state/router.ts';
 import { plainText } from './plain-text.ts';
 import { notify } from './toasts.tsx';
@@ -30,41 +31,18 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   );
 }
 
-const TONES: Readonly<Record<string, Tone>> = {
-  ok: 'ok',
-  online: 'ok',
-  succeeded: 'ok',
-  active: 'ok',
-  approved: 'ok',
-  allow: 'ok',
-  closed: 'ok',
-  connected: 'ok',
-  running: 'info',
-  starting: 'info',
-  queued: 'info',
-  half_open: 'warn',
-  input_required: 'warn',
-  awaiting_input: 'warn',
-  degraded: 'warn',
-  degrade: 'warn',
-  draining: 'warn',
-  held: 'warn',
-  waiting: 'warn',
-  ask: 'warn',
-  suspended: 'warn',
-  replaced: 'quiet',
-  error: 'bad',
-  failed: 'bad',
-  offline: 'bad',
-  open: 'bad',
-  expired: 'bad',
-  revoked: 'bad',
-  denied: 'bad',
-  deny: 'bad',
+const STATES: Readonly<Record<Tone, readonly string[]>> = {
+  ok: ['ok', 'online', 'succeeded', 'active', 'allow', 'closed', 'connected'],
+  info: ['running', 'starting', 'queued'],
+  warn: ['half-open', 'awaiting_input', 'degraded', 'degrade', 'draining', 'ask', 'suspended'],
+  bad: ['error', 'failed', 'offline', 'open', 'expired', 'revoked', 'deny'],
+  quiet: [],
 };
 
 export function Status({ value, label }: { value: string; label?: string | undefined }) {
-  return <Badge tone={TONES[value] ?? 'quiet'}>{label ?? value.replaceAll('_', ' ')}</Badge>;
+  const tones = Object.keys(STATES) as Tone[];
+  const tone = tones.find((name) => STATES[name].includes(value)) ?? 'quiet';
+  return <Badge tone={tone}>{label ?? value.replaceAll('_', ' ')}</Badge>;
 }
 
 /** A time for people: how long ago, or the time of day; always with the full one. */
@@ -103,20 +81,24 @@ export function Card(props: {
 export function Button(
   props: JSX.HTMLAttributes<HTMLButtonElement> & {
     kind?: 'main' | 'danger' | 'plain';
-    busy?: boolean;
+    /** What a click does, one at a time; `action` keeps why it failed. */
+    action?: Action;
+    does?: () => Promise<unknown>;
     type?: 'button' | 'submit';
     disabled?: boolean | undefined;
     children: ComponentChildren;
   },
 ) {
-  const { kind = 'plain', busy = false, children, ...rest } = props;
+  const { kind = 'plain', action, does, children, ...rest } = props;
+  const isBusy = action?.isBusy ?? false;
   return (
     <button
       type="button"
+      {...(does && { onClick: () => void action?.run(does) })}
       {...rest}
       class={`button ${kind}`}
-      aria-busy={busy}
-      disabled={busy || props.disabled}
+      aria-busy={isBusy}
+      disabled={isBusy || props.disabled}
     >
       {children}
     </button>
@@ -174,7 +156,9 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
+/** Nothing without an error. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+  if (error === undefined) return null;
   const problem = GatewayError.from(error);
   return (
     <div class="problem" role="alert">
@@ -198,31 +182,30 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
 
 export function Off({ off }: { off: NotRunning }) {
   return (
-    <div class="empty">
-      <p class="empty-title">{off.message}</p>
+    <Empty title={off.message}>
       <p>How to turn it on:</p>
       <CodeBlock text={off.fix} label="How to turn it on" />
-    </div>
+    </Empty>
   );
 }
 
 /** What a resource has to show: its data, why it has none, or that it is being read. */
-export function Loaded<T>(props: {
-  from: Resource<T>;
+export function Loaded<T extends object>(props: {
+  from: Readable<T>;
+  /** What a person without the scope sees its own of. */
+  own?: string | undefined;
   children: (data: T) => ComponentChildren;
 }): JSX.Element {
   const { data, off, error, reload } = props.from;
-  if (data !== undefined) {
-    return (
-      <>
-        {error && <Problem error={error} retry={reload} />}
-        {props.children(data)}
-      </>
-    );
-  }
-  if (off !== undefined) return <Off off={off} />;
-  if (error !== undefined) return <Problem error={error} retry={reload} />;
-  return <Loading />;
+  if (data === undefined && off !== undefined) return <Off off={off} />;
+  if (data === undefined && error === undefined) return <Loading />;
+  return (
+    <>
+      {data && props.own && 'scope' in data && data.scope === 'own' && <OwnOnly what={props.own} />}
+      <Problem error={error} retry={reload} />
+      {data && props.children(data)}
+    </>
+  );
 }
 
 export function Loading() {
@@ -273,8 +256,7 @@ export function PageHead(props: {
   );
 }
 
-/** For a page that shows its owner's things alone. */
-export function OwnOnly({ what }: { what: string }) {
+function OwnOnly({ what }: { what: string }) {
   return (
     <p class="note">
       You see your own {what}. A key with the scope <code>admin:{what}</code> sees those of others

@@ -4,7 +4,7 @@
 import { useSignal } from '@preact/signals';
 import type { GivenInput, Question } from '../api-types.ts';
 import { useAction } from '../state/action.ts';
-import { TextField } from './fields.tsx';
+import { bound, TextField } from './fields.tsx';
 import { Button, Copy, Problem } from './parts.tsx';
 import { plainText } from './plain-text.ts';
 import { fieldsOf, initialOf, problemsOf } from './schema.ts';
@@ -49,7 +49,7 @@ export function Questions(props: {
           />
         ))}
       {isBusy && <p role="status">Sending the answer…</p>}
-      {error !== undefined && <Problem error={error} />}
+      <Problem error={error} />
     </div>
   );
 }
@@ -91,22 +91,10 @@ function OneQuestion(props: {
         </p>
       )}
       {question.kind === 'text' && fields.length === 0 && (
-        <TextField
-          label="Answer"
-          lines="prose"
-          value={text.value}
-          set={(words) => (text.value = words)}
-        />
+        <TextField label="Answer" lines="prose" {...bound(text)} />
       )}
       {fields.length > 0 && question.kind !== 'choice' && (
-        <SchemaForm
-          fields={fields}
-          value={value.value}
-          problems={problems.value}
-          onChange={(next) => {
-            value.value = next;
-          }}
-        />
+        <SchemaForm fields={fields} problems={problems.value} {...bound(value)} />
       )}
       {!isOurs && <p>Only the client that made the call can answer this ({question.kind}).</p>}
       <div class="buttons">

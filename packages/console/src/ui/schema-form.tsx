@@ -1,7 +1,8 @@
-import { useId } from 'preact/hooks';
+import { Labelled } from './fields.tsx';
 import { Button } from './parts.tsx';
 import { oneLine, plainText } from './plain-text.ts';
 import {
+  type FieldKind,
   type FieldSpec,
   isLongName,
   isRecord,
@@ -10,14 +11,20 @@ import {
   Unreadable,
 } from './schema.ts';
 
-type Change = (value: unknown) => void;
+interface FieldProps {
+  readonly field: FieldSpec;
+  readonly path: string;
+  readonly value: unknown;
+  readonly problems: Readonly<Record<string, string>>;
+  readonly set: (value: unknown) => void;
+}
 
 /** Fields for the properties of an object; the value is the object as it is typed. */
 export function SchemaForm(props: {
   fields: readonly FieldSpec[];
   value: Record<string, unknown>;
   problems: Readonly<Record<string, string>>;
-  onChange: (value: Record<string, unknown>) => void;
+  set: (value: Record<string, unknown>) => void;
   path?: string;
 }) {
   return (
@@ -31,9 +38,9 @@ export function SchemaForm(props: {
             path={path}
             value={props.value[field.name]}
             problems={props.problems}
-            onChange={(given) => {
+            set={(given) => {
               const { [field.name]: _, ...rest } = props.value;
-              props.onChange(given === undefined ? rest : { ...props.value, [field.name]: given });
+              props.set(given === undefined ? rest : { ...props.value, [field.name]: given });
             }}
           />
         );
@@ -42,26 +49,9 @@ export function SchemaForm(props: {
   );
 }
 
-function Field(props: {
-  field: FieldSpec;
-  path: string;
-  value: unknown;
-  problems: Readonly<Record<string, string>>;
-  onChange: Change;
-}) {
-  const { field, path, value, problems, onChange } = props;
-  const id = useId();
-  const problem = problems[path];
+function Field(props: FieldProps) {
+  const { field, path, value, problems, set } = props;
   const title = oneLine(field.title || field.name || 'Item', 80);
-  const describedBy =
-    `${field.description ? `${id}-hint` : ''} ${problem ? `${id}-wrong` : ''}`.trim();
-  const common = {
-    id,
-    name: path,
-    'aria-describedby': describedBy || undefined,
-    'aria-invalid': problem ? true : undefined,
-    'aria-required': field.isRequired || undefined,
-  } as const;
   if (field.kind === 'object') {
     return (
       <fieldset class="group">
@@ -72,7 +62,7 @@ function Field(props: {
           value={isRecord(value) ? value : {}}
           problems={problems}
           path={path}
-          onChange={onChange}
+          set={set}
         />
       </fieldset>
     );
@@ -80,45 +70,41 @@ function Field(props: {
   if (field.kind === 'list' && field.item !== undefined) {
     return <ListField {...props} item={field.item} title={title} />;
   }
+  const isCheck = field.kind === 'boolean';
+  const isOptional = !isCheck && !field.isRequired;
   return (
-    <div class="field">
-      {field.kind === 'boolean' ? (
-        <label class="check">
-          <input
-            {...common}
-            type="checkbox"
-            checked={value === true}
-            onChange={(event) => onChange(event.currentTarget.checked)}
-          />
-          {title}
-        </label>
-      ) : (
+    <Labelled
+      label={
         <>
-          <label for={id}>
-            {title}
-            {!field.isRequired && <span class="muted"> (optional)</span>}
-          </label>
-          <Input field={field} common={common} value={value} onChange={onChange} />
+          {title}
+          {isOptional && <span class="muted"> (optional)</span>}
         </>
-      )}
-      {field.description && (
-        <p class="hint" id={`${id}-hint`}>
-          {plainText(field.description).slice(0, 600)}
-        </p>
-      )}
-      {problem && (
-        <p class="wrong" id={`${id}-wrong`}>
-          {problem}
-        </p>
-      )}
-    </div>
+      }
+      hint={plainText(field.description).slice(0, 600)}
+      problem={problems[path]}
+      isCheck={isCheck}
+    >
+      {(ties) => {
+        const common = { ...ties, name: path, 'aria-required': field.isRequired || undefined };
+        return <Input field={field} common={common} value={value} set={set} />;
+      }}
+    </Labelled>
   );
 }
 
-function Input(props: { field: FieldSpec; common: object; value: unknown; onChange: Change }) {
-  const { field, common, value, onChange } = props;
-  const typed = value instanceof Unreadable ? value.text : value;
+function Input(props: Pick<FieldProps, 'field' | 'value' | 'set'> & { common: object }) {
+  const { field, common, value, set } = props;
+  const shown = String((value instanceof Unreadable ? value.text : value) ?? '');
   switch (field.kind) {
+    case 'boolean':
+      return (
+        <input
+          {...common}
+          type="checkbox"
+          checked={value === true}
+          onChange={(event) => set(event.currentTarget.checked)}
+        />
+      );
     case 'choice':
       return (
         <select
@@ -128,7 +114,7 @@ function Input(props: { field: FieldSpec; common: object; value: unknown; onChan
           )}
           onChange={(event) => {
             const index = Number(event.currentTarget.value);
-            onChange(index < 0 ? undefined : field.options[index]?.value);
+            set(index < 0 ? undefined : field.options[index]?.value);
           }}
         >
           <option value={-1}>{field.isRequired ? 'Choose…' : '–'}</option>
@@ -146,10 +132,8 @@ function Input(props: { field: FieldSpec; common: object; value: unknown; onChan
           {...common}
           type="text"
           inputMode="decimal"
-          value={typed === undefined ? '' : String(typed)}
-          onInput={(event) =>
-            onChange(readNumber(event.currentTarget.value, field.kind === 'integer'))
-          }
+          value={shown}
+          onInput={(event) => set(readNumber(event.currentTarget.value, field.kind === 'integer'))}
         />
       );
     case 'json':
@@ -158,20 +142,13 @@ function Input(props: { field: FieldSpec; common: object; value: unknown; onChan
           {...common}
           class="mono"
           spellcheck={false}
-          value={
-            typed === undefined
-              ? ''
-              : typeof typed === 'string' && value instanceof Unreadable
-                ? typed
-                : JSON.stringify(typed, null, 2)
-          }
-          onChange={(event) => onChange(readJson(event.currentTarget.value))}
+          value={value instanceof Unreadable ? value.text : (JSON.stringify(value, null, 2) ?? '')}
+          onChange={(event) => set(readJson(event.currentTarget.value))}
         />
       );
     default: {
       const onInput = (event: { currentTarget: { value: string } }) =>
-        onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value);
-      const shown = typed === undefined ? '' : String(typed);
+        set(event.currentTarget.value || undefined);
       if (field.kind === 'long' || isLongName(field.name)) {
         return <textarea {...common} dir="auto" value={shown} onInput={onInput} />;
       }
@@ -190,17 +167,9 @@ function Input(props: { field: FieldSpec; common: object; value: unknown; onChan
   }
 }
 
-function ListField(props: {
-  field: FieldSpec;
-  item: FieldSpec;
-  title: string;
-  path: string;
-  value: unknown;
-  problems: Readonly<Record<string, string>>;
-  onChange: Change;
-}) {
+function ListField(props: FieldProps & { item: FieldSpec; title: string }) {
   const items: readonly unknown[] = Array.isArray(props.value) ? props.value : [];
-  const set = (next: readonly unknown[]) => props.onChange(next.length === 0 ? undefined : next);
+  const set = (next: readonly unknown[]) => props.set(next.length === 0 ? undefined : next);
   return (
     <fieldset class="group">
       <legend>{props.title}</legend>
@@ -214,7 +183,7 @@ function ListField(props: {
             path={`${props.path}.${index}`}
             value={item}
             problems={props.problems}
-            onChange={(value) => set(items.with(index, value ?? ''))}
+            set={(value) => set(items.with(index, value ?? ''))}
           />
           <Button
             onClick={() => set(items.toSpliced(index, 1))}
@@ -225,7 +194,7 @@ function ListField(props: {
         </div>
       ))}
       <div class="buttons">
-        <Button onClick={() => set([...items, props.item.initial ?? emptyOf(props.item)])}>
+        <Button onClick={() => set([...items, props.item.initial ?? EMPTY[props.item.kind] ?? ''])}>
           Add {props.title}
         </Button>
       </div>
@@ -233,12 +202,10 @@ function ListField(props: {
   );
 }
 
-function emptyOf({ kind }: FieldSpec): unknown {
-  return kind === 'object'
-    ? {}
-    : kind === 'boolean'
-      ? false
-      : kind === 'number' || kind === 'integer'
-        ? 0
-        : '';
-}
+/** What a new item of a list is, by its kind; else a text. */
+const EMPTY: Partial<Record<FieldKind, unknown>> = {
+  object: {},
+  boolean: false,
+  number: 0,
+  integer: 0,
+};

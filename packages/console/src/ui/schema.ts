@@ -3,8 +3,8 @@
 
 import type { JsonSchema } from '../api-types.ts';
 
-export const MAX_DEPTH = 4;
-export const MAX_FIELDS = 60;
+const MAX_DEPTH = 4;
+const MAX_FIELDS = 60;
 
 export type FieldKind =
   | 'text'
@@ -29,8 +29,11 @@ export interface FieldSpec {
   readonly fields: readonly FieldSpec[];
   readonly initial: unknown;
   readonly isSecret: boolean;
-  readonly inputType: 'text' | 'email' | 'url' | 'date' | 'datetime-local';
+  /** Of an `<input>`. */
+  readonly inputType: string;
 }
+
+const INPUT_TYPES: Readonly<Record<string, string>> = { email: 'email', uri: 'url', date: 'date' };
 
 export function fieldsOf(schema: JsonSchema | undefined): readonly FieldSpec[] {
   if (schema === undefined) return [];
@@ -120,14 +123,7 @@ function read(
       ),
     initial: schema.default ?? schema.const,
     isSecret: schema.format === 'password' || schema.writeOnly === true,
-    inputType:
-      schema.format === 'email'
-        ? 'email'
-        : schema.format === 'uri'
-          ? 'url'
-          : schema.format === 'date'
-            ? 'date'
-            : 'text',
+    inputType: INPUT_TYPES[text(schema.format)] ?? 'text',
   };
 }
 

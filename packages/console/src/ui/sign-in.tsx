@@ -7,7 +7,7 @@ import type { OauthRedirect, SignIn } from '../api-types.ts';
 import { useAction } from '../state/action.ts';
 import { GatewayError, send } from '../state/api.ts';
 import { keepProof, readWho, type SessionState, signIn } from '../state/session.ts';
-import { ActionForm, TextField } from './fields.tsx';
+import { ActionForm, bound, TextField } from './fields.tsx';
 import { Button, CodeBlock, Problem } from './parts.tsx';
 
 export function SignInPage({ state }: { state: SessionState }) {
@@ -49,8 +49,8 @@ export function SignInPage({ state }: { state: SessionState }) {
           Your session ended. Sign in again to go on where you were.
         </p>
       )}
-      {why && <Problem error={why} />}
-      {leaving.error !== undefined && <Problem error={leaving.error} />}
+      <Problem error={why} />
+      <Problem error={leaving.error} />
       <section>
         <h2>With a link</h2>
         <p>On the machine of the gateway, this prints a link that works once:</p>
@@ -63,8 +63,7 @@ export function SignInPage({ state }: { state: SessionState }) {
             label="Key"
             type="password"
             required
-            value={key.value}
-            set={(text) => (key.value = text)}
+            {...bound(key)}
             hint="It is sent to this gateway once, and not kept in the browser."
           />
         </ActionForm>
@@ -73,7 +72,7 @@ export function SignInPage({ state }: { state: SessionState }) {
         <section>
           <h2>With your account</h2>
           {ways.value.oauth.map(({ issuer, name }) => (
-            <Button key={issuer} onClick={() => void leaving.run(() => leave(issuer))}>
+            <Button key={issuer} action={leaving} does={() => leave(issuer)}>
               Sign in with {name}
             </Button>
           ))}

@@ -5,7 +5,7 @@ import { Words } from './words.tsx';
 /** Every step of a trace against the same clock; calls of further hops are nested below their caller. */
 export function Waterfall({ spans, total }: { spans: readonly Span[]; total: number }) {
   const whole = Math.max(total, 1, ...spans.map((span) => span.start_ms + (span.duration_ms ?? 0)));
-  const depths = depthsOf(spans);
+  const parents = new Map(spans.map(({ id, parent }) => [id, parent]));
   return (
     <div>
       <p class="ruler" aria-hidden="true">
@@ -22,7 +22,7 @@ export function Waterfall({ spans, total }: { spans: readonly Span[]; total: num
             <li key={span.id} class="span-row">
               <span
                 class="span-name"
-                style={{ paddingLeft: `${(depths.get(span.id) ?? 0) * 14}px` }}
+                style={{ paddingLeft: `${depthOf(span.id, parents) * 14}px` }}
               >
                 {span.kind === 'call' ? (
                   <strong>
@@ -58,20 +58,13 @@ export function Waterfall({ spans, total }: { spans: readonly Span[]; total: num
   );
 }
 
-export function depthsOf(spans: readonly Span[]): Map<string, number> {
-  const parents = new Map(spans.map(({ id, parent }) => [id, parent]));
-  const depths = new Map<string, number>();
-  const depthOf = (id: string, guard: number): number => {
-    const known = depths.get(id);
-    if (known !== undefined) return known;
-    const parent = parents.get(id);
-    const depth =
-      parent === undefined || !parents.has(parent) || guard === 0
-        ? 0
-        : depthOf(parent, guard - 1) + 1;
-    depths.set(id, depth);
-    return depth;
-  };
-  for (const { id } of spans) depthOf(id, 64);
-  return depths;
+const MAX_DEPTH = 64;
+
+function depthOf(id: string, parents: ReadonlyMap<string, string | undefined>): number {
+  const parent = parents.get(id);
+  let depth = 0;
+  for (let at = parent; at !== undefined && parents.has(at) && depth < MAX_DEPTH; depth += 1) {
+    at = parents.get(at);
+  }
+  return depth;
 }

@@ -33,9 +33,8 @@ export interface A2aServerOptions extends A2aEndpointOptions {
 const ROOT = '/a2a';
 const TAKE_OVER_MS = 10_000;
 const MAX_DUE = 10_000;
-const OWN_CARD = CARD_PATH;
 /** Where the JS SDK looks for a card when the URL of an agent has no slash at its end. */
-const NAMELESS_CARD = `${ROOT}${OWN_CARD}`;
+const NAMELESS_CARD = `${ROOT}${CARD_PATH}`;
 
 export class A2aEndpoint {
   readonly #options: A2aEndpointOptions;
@@ -59,7 +58,7 @@ export class A2aEndpoint {
       toRefusal: (error, id, at, trace) =>
         toA2aRefusal(error, id, bindingOf(at?.pathname ?? ''), trace),
     };
-    return { [ROOT]: route, [OWN_CARD]: { ...route, isTree: false } };
+    return { [ROOT]: route, [CARD_PATH]: { ...route, isTree: false } };
   }
 
   /** Begins to serve over gRPC where that is configured; `base` is the URL of the HTTP side. */
@@ -107,9 +106,9 @@ export class A2aEndpoint {
   async #serve(exchange: HttpRequest): Promise<void> {
     const server = await this.#open();
     const { pathname } = exchange.url;
-    if (pathname === OWN_CARD) return await server.serve(exchange, undefined, OWN_CARD);
+    if (pathname === CARD_PATH) return await server.serve(exchange, undefined, CARD_PATH);
     if (pathname === NAMELESS_CARD) {
-      return await server.serve(exchange, server.onlyAgent(exchange.principal), OWN_CARD);
+      return await server.serve(exchange, server.onlyAgent(exchange.principal), CARD_PATH);
     }
     const { agentId, path } = splitPath(pathname);
     await server.serve(exchange, agentId, path);
@@ -124,7 +123,7 @@ function splitPath(pathname: string): { agentId: string | undefined; path: strin
 }
 
 function bindingOf(pathname: string): Binding {
-  if (pathname === OWN_CARD) return 'rest';
+  if (pathname === CARD_PATH) return 'rest';
   const { path } = splitPath(pathname);
   return path === '' || path === '/' ? 'json-rpc' : 'rest';
 }

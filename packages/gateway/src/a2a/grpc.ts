@@ -4,7 +4,6 @@
 import { once } from 'node:events';
 import { SendMessageRequest, type StreamResponse, type SubscribeToTaskRequest } from '@a2a-js/sdk';
 import { encodeGrpcStatusDetails, GRPC_STATUS_DETAILS_BIN } from '@a2a-js/sdk/errors/grpc';
-import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import {
   Metadata,
@@ -42,11 +41,18 @@ interface A2aGrpcOptions {
 }
 
 type Request = { readonly tenant: string };
-/** What an operation takes. */
-type Of<Operation extends keyof A2ARequestHandler> = Parameters<A2aFace[Operation]>[0];
 type Call = Pick<ServerUnaryCall<Request, unknown>, 'metadata' | 'request'> &
   Pick<NodeJS.EventEmitter, 'once'>;
 
+/** Operations that take and give what the face does. */
+const PASSED_ON = [
+  'getTask',
+  'listTasks',
+  'cancelTask',
+  'createTaskPushNotificationConfig',
+  'getTaskPushNotificationConfig',
+  'listTaskPushNotificationConfigs',
+] as const;
 /** Legacy clients have a service of their own, which is not served. */
 const VERSIONS = ['1.0'];
 const MAX_STREAMS = 1_024;
@@ -95,9 +101,13 @@ export class A2aGrpc {
   }
 
   #service() {
-    const unary = this.#unary.bind(this);
+    const passed = PASSED_ON.map((name) => [
+      name,
+      this.#unary((face, request): Promise<unknown> => face[name](request as never)),
+    ]);
     return {
-      sendMessage: unary((face, request: SendMessageRequest) =>
+      ...Object.fromEntries(passed),
+      sendMessage: this.#unary((face, request: SendMessageRequest) =>
         face.sendMessage(asJson(request)).then((sent) => ({
           payload:
             'messageId' in sent
@@ -112,25 +122,10 @@ export class A2aGrpc {
         (face, request: SubscribeToTaskRequest) => face.resubscribe(request),
         true,
       ),
-      getTask: unary((face, request: Of<'getTask'>) => face.getTask(request)),
-      listTasks: unary((face, request: Of<'listTasks'>) => face.listTasks(request)),
-      cancelTask: unary((face, request: Of<'cancelTask'>) => face.cancelTask(request)),
-      createTaskPushNotificationConfig: unary(
-        (face, request: Of<'createTaskPushNotificationConfig'>) =>
-          face.createTaskPushNotificationConfig(request),
+      deleteTaskPushNotificationConfig: this.#unary((face, request: Request) =>
+        face.deleteTaskPushNotificationConfig(request as never).then(() => ({})),
       ),
-      getTaskPushNotificationConfig: unary((face, request: Of<'getTaskPushNotificationConfig'>) =>
-        face.getTaskPushNotificationConfig(request),
-      ),
-      listTaskPushNotificationConfigs: unary(
-        (face, request: Of<'listTaskPushNotificationConfigs'>) =>
-          face.listTaskPushNotificationConfigs(request),
-      ),
-      deleteTaskPushNotificationConfig: unary(
-        (face, request: Of<'deleteTaskPushNotificationConfig'>) =>
-          face.deleteTaskPushNotificationConfig(request).then(() => ({})),
-      ),
-      getExtendedAgentCard: unary((face) => face.getAuthenticatedExtendedAgentCard()),
+      getExtendedAgentCard: this.#unary((face) => face.getAuthenticatedExtendedAgentCard()),
     };
   }
 
@@ -170,15 +165,11 @@ export class A2aGrpc {
   }
 
   #authenticate(metadata: Metadata): Principal | Promise<Principal> {
-    const values = metadata.get('authorization').flatMap((value) => ['authorization', `${value}`]);
-    const tokens = ['x-agent-passport', 'x-agent-mandate'].flatMap((name) =>
+    const raw = ['authorization', 'x-agent-passport', 'x-agent-mandate'].flatMap((name) =>
       metadata.get(name).flatMap((value) => [name, `${value}`]),
     );
-    const raw = [...values, ...tokens];
-    return this.#options.authenticator.authenticate({
-      transport: 'http',
-      headers: pickCredentials(raw),
-    });
+    const headers = pickCredentials(raw);
+    return this.#options.authenticator.authenticate({ transport: 'http', headers });
   }
 
   /** A credential may be good for one use, so it is looked at once. */

@@ -154,20 +154,8 @@ export class A2aServer {
   }
 }
 
-function toCaller(asked: AskedFace): Caller {
-  const { principal, headers, socket, request, version, signal, cut } = asked;
-  return {
-    principal,
-    headers,
-    socket,
-    request,
-    meta: {},
-    transport: 'http',
-    tool: 'a2a',
-    protocolVersion: version,
-    signal,
-    cut,
-  };
+function toCaller({ version, isLegacy: _, base: __, ...asked }: AskedFace): Caller {
+  return { ...asked, meta: {}, transport: 'http', tool: 'a2a', protocolVersion: version };
 }
 
 function isEncrypted({ socket }: IncomingMessage): boolean {

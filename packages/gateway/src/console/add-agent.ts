@@ -19,19 +19,14 @@ import {
 
 const TEST_MS = 20_000;
 
-const texts = z.record(z.string().min(1).max(256), z.string().max(8_192));
-
 const addSchema = z.strictObject({
   agent_id: z.string().min(1).max(64),
-  description: z.string().max(2_000).optional(),
   protocol: z.string().max(64).optional(),
   uri: z.string().max(2_048).optional(),
   command: z.string().min(1).max(4_096).optional(),
   args: z.array(z.string().max(8_192)).max(256).optional(),
-  headers: texts.optional(),
-  env: texts.optional(),
+  headers: z.record(z.string().min(1).max(256), z.string().max(8_192)).optional(),
   trust_tier: z.string().optional(),
-  tags: z.array(z.string().max(64)).max(64).optional(),
 });
 
 export const addingHandlers: Handlers = {
@@ -54,15 +49,15 @@ export const addingHandlers: Handlers = {
 function toManifest(request: ConsoleRequest): Manifest | undefined {
   assertMay(request, 'agents');
   const asked = parse(addSchema, request.body, 'the agent');
-  const { agent_id, description, protocol, uri, command, args, headers, env, ...more } = asked;
+  const { agent_id, protocol, uri, command, args, headers, trust_tier } = asked;
   if ((uri === undefined) === (command === undefined)) throw failure('console_endpoint');
   const isCommand = command !== undefined;
   if (isCommand && !rightsOf(request).commands) return undefined;
   const transport = isCommand ? (protocol === 'local-process' ? 'process' : 'stdio') : 'http';
   const endpoint = isCommand
-    ? compact({ transport, protocol, command, args, env })
+    ? compact({ transport, protocol, command, args })
     : compact({ transport, protocol, uri, headers });
-  const manifest = parseManifest(compact({ agent_id, description, ...more, endpoint }));
+  const manifest = parseManifest(compact({ agent_id, trust_tier, endpoint }));
   request.parts.registrations.assertMayAdd(request.principal, manifest, isCommand);
   return manifest;
 }
@@ -78,12 +73,11 @@ async function testAgent(request: ConsoleRequest, manifest: Manifest): Promise<A
   try {
     adapter = await gateway.openAdapter(manifest);
     const health = toHealthView(await adapter.health(context));
-    const { version, description, capabilities } = await adapter.describe(context);
+    const { version, capabilities } = await adapter.describe(context);
     return {
       reachable: true,
       health,
       ...(version !== undefined && { version }),
-      ...(description !== undefined && { description }),
       tools: capabilities.map(toToolView),
       ...took(),
     };

@@ -18,18 +18,18 @@ import {
   type ConsoleRequest,
   type Handler,
   type Handlers,
-  notRunning,
   ownerOf,
   parseQuery,
   scopeOf,
   toTime,
+  withPart,
 } from './request.ts';
 
 const MAX_SESSIONS = 500;
 const LIST_POLL_MS = 2_000;
 
 const historySchema = z.strictObject({
-  before: z.coerce.number().int().min(1).optional(),
+  cursor: z.coerce.number().int().min(1).optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
@@ -44,8 +44,9 @@ export const agentSessionHandlers: Handlers = {
   }),
   'GET sessions/:id/history': withViews(async (request, views): Promise<ContextHistory> => {
     const { principal, params } = request;
-    const asked = parseQuery(historySchema, request);
-    const found = await views.history(params.id ?? '', ownerOf(principal, 'sessions'), asked);
+    const { cursor: before, limit } = parseQuery(historySchema, request);
+    const owner = ownerOf(principal, 'sessions');
+    const found = await views.history(params.id ?? '', owner, { before, limit });
     if (!found) return notFound(params.id);
     return {
       entries: found.changes.map(({ version, at, event }) => ({
@@ -56,7 +57,7 @@ export const agentSessionHandlers: Handlers = {
         paths: [...Object.keys(event.update), ...event.removed],
         value: event.update as Json,
       })),
-      ...(found.next !== undefined && { next_before: found.next }),
+      ...(found.next !== undefined && { next_cursor: String(found.next) }),
     };
   }),
 };
@@ -98,14 +99,12 @@ export function watchSessions({ coordination }: ConsoleParts, stream: PageStream
 function withViews(
   handle: (request: ConsoleRequest, views: SessionViews) => Promise<object>,
 ): Handler {
-  return async (request) => {
-    const services = request.parts.coordination?.services;
-    if (!services) return notRunning('coordination');
+  return withPart('coordination', (request, { services }) => {
     const { principal } = request;
     const mayLook = scopeOf(principal, 'sessions') === 'all' || services.mayUse(principal);
     if (!mayLook) throw failure('console_scope', { scope: 'toolset:coordination' });
-    return await handle(request, services.views);
-  };
+    return handle(request, services.views);
+  });
 }
 
 function notFound(id = ''): never {
@@ -130,10 +129,9 @@ function toRow({ session, members, locks, version }: SessionView): SessionRow {
 }
 
 function toDetail(view: SessionView): SessionDetail {
-  const { metadata, parent } = view.session;
+  const { parent } = view.session;
   return {
     ...toRow(view),
-    metadata: metadata as JsonObject,
     ...(parent && { parent }),
     member_list: view.members.map((member): MemberView => {
       const { agent_id, principal, role, epoch, connected, last_seen } = member;
@@ -141,11 +139,10 @@ function toDetail(view: SessionView): SessionDetail {
       return { agent_id, principal, role, epoch, connected, ...seen };
     }),
     lock_list: view.locks.map(
-      ({ resource, agentId, token, mode, expiresAt, waiting }): LockView => ({
+      ({ resource, agentId, token, expiresAt, waiting }): LockView => ({
         resource,
         holder: agentId,
         fencing_token: token,
-        mode,
         expires_at: toTime(expiresAt),
         waiting,
       }),

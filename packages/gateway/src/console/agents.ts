@@ -20,6 +20,7 @@ import {
 } from '@starloom/core';
 import { isRegistryOperator, type Principal } from '@starloom/identity';
 import { z } from 'zod';
+import type { Pinning } from '../pinning/pinning.ts';
 import {
   type AgentPins,
   approveHeld,
@@ -38,10 +39,10 @@ import {
   type ConsoleRequest,
   compact,
   type Handlers,
-  notRunning,
   ownerOf,
   parse,
   useTool,
+  withPart,
 } from './request.ts';
 
 const HISTORY = 100;
@@ -67,7 +68,7 @@ export const agentHandlers: Handlers = {
     return { agents };
   },
   'GET agents/:id': (request) => describeAgent(request, request.params.id ?? ''),
-  'POST agents/:id/approve': approve,
+  'POST agents/:id/approve': withPart('pinning', approve),
   'POST agents/:id/drain': drain,
   'POST agents/:id/check': async (request) => {
     assertMay(request, 'agents');
@@ -162,9 +163,8 @@ async function pinsOf({ gateway, stateFolder }: ConsoleParts): Promise<readonly 
   return gateway.pinning ? await readPins(stateFolder) : [];
 }
 
-async function approve(request: ConsoleRequest): Promise<object> {
+async function approve(request: ConsoleRequest, pinning: Pinning): Promise<object> {
   const { parts, principal, body } = request;
-  if (!parts.gateway.pinning) return notRunning('pinning');
   assertMay(request, 'agents');
   const { agent_id } = findAgent(request).manifest;
   const { tools } = parse(approveSchema, body, 'the tools');
@@ -181,7 +181,7 @@ async function approve(request: ConsoleRequest): Promise<object> {
   await approveHeld(parts.stateFolder, { agentId: agent_id, shown, by, now: clock.now() });
   const capabilities = tools.map(({ name, fingerprint }) => ({ name, fingerprint }));
   audit({ type: 'pin', decision: 'approved', agent_id, capabilities, by });
-  await parts.gateway.pinning.follow();
+  await pinning.follow();
   return await describeAgent(request, agent_id);
 }
 
@@ -219,7 +219,7 @@ function toInstanceView(
   record: AgentRecord,
   instance: AgentInstance,
 ): InstanceView {
-  const { manifest, state, epoch, health, hold } = instance;
+  const { manifest, state, health, hold } = instance;
   const { node_id, version } = manifest;
   return {
     node_id,
@@ -227,7 +227,6 @@ function toInstanceView(
     version,
     health: toHealthView(health),
     breaker: breakerOf(parts, record, instance),
-    ...(epoch !== undefined && { epoch }),
     ...(hold && { hold }),
   };
 }
@@ -239,7 +238,14 @@ export function toToolView(capability: Capability): ToolView {
   return compact<ToolView>({ name, ...said, streaming, idempotent });
 }
 
-const FIELDS = ['tool', 'title', 'description', 'input_schema', 'output_schema'] as const;
+const FIELDS = [
+  'tool',
+  'title',
+  'description',
+  'input_schema',
+  'output_schema',
+  'annotations',
+] as const;
 
 function toPinViews(agent: AgentPins | undefined): readonly PinView[] {
   if (!agent) return [];
@@ -271,8 +277,7 @@ function toPinViews(agent: AgentPins | undefined): readonly PinView[] {
 }
 
 function changesBetween(before: Definition | undefined, after: Definition): PinChange[] {
-  const fields = [...FIELDS, 'annotations'] as const;
-  const changed = fields.filter(
+  const changed = FIELDS.filter(
     (field) => JSON.stringify(before?.[field]) !== JSON.stringify(after[field]),
   );
   if (changed.length === 0) return [{ field: 'server' }];

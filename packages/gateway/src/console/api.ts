@@ -27,8 +27,8 @@ const NO_STORE = {
 } as const;
 
 interface Path {
-  readonly segments: readonly string[];
-  readonly methods: Map<string, Handler>;
+  readonly pattern: RegExp;
+  readonly methods: ReadonlyMap<string, Handler>;
 }
 
 export class ConsoleApi {
@@ -39,7 +39,9 @@ export class ConsoleApi {
 
   constructor(parts: ConsoleParts, sessions: ConsoleSessions) {
     this.#parts = parts;
-    this.#facts = factsOf(parts);
+    const { log, clock } = parts.pipeline.deps;
+    const { journal } = parts.gateway;
+    this.#facts = journal && new CallFacts({ journal, log, now: () => clock.now() });
     this.#streams = new EventStreams(parts, sessions, this.#facts);
     this.#paths = toPaths({
       ...addingHandlers,
@@ -81,24 +83,15 @@ export class ConsoleApi {
     this.#facts?.close();
   }
 
-  /** The first path that fits: names come before `:names` in the table. */
   #find(method: string, pathname: string): Pick<ConsoleRequest, 'params'> & { handler: Handler } {
-    const asked = pathname.slice(API_ROOT.length).split('/');
-    for (const { segments, methods } of this.#paths) {
-      const params = match(segments, asked);
-      if (!params) continue;
-      const handler = methods.get(method);
-      if (handler) return { handler, params };
-      throw failure('method_not_allowed', { allow: [...methods.keys()].join(', ') });
-    }
-    throw failure('not_found', { path: pathname.slice(0, 100), fix: undefined });
+    const asked = pathname.slice(API_ROOT.length);
+    const path = this.#paths.find(({ pattern }) => pattern.test(asked));
+    const params = path && decoded(path.pattern.exec(asked)?.groups ?? {});
+    if (!params) throw failure('not_found', { path: pathname.slice(0, 100), fix: undefined });
+    const handler = path.methods.get(method);
+    if (handler) return { handler, params };
+    throw failure('method_not_allowed', { allow: [...path.methods.keys()].join(', ') });
   }
-}
-
-function factsOf({ gateway, pipeline }: ConsoleParts): CallFacts | undefined {
-  const { journal } = gateway;
-  const { log, clock } = pipeline.deps;
-  return journal && new CallFacts({ journal, log, now: () => clock.now() });
 }
 
 export function sendJson(response: ServerResponse, answer: object): void {
@@ -111,41 +104,22 @@ export function sendJson(response: ServerResponse, answer: object): void {
   response.end(text);
 }
 
+/** Names come before `:names`. */
 function toPaths(handlers: Handlers): readonly Path[] {
-  const paths = new Map<string, Path>();
-  for (const [key, handler] of Object.entries(handlers)) {
-    const [method = '', path = ''] = key.split(' ');
-    const known = paths.get(path) ?? { segments: path.split('/'), methods: new Map() };
-    known.methods.set(method, handler);
-    paths.set(path, known);
-  }
-  const named = ({ segments }: Path) => segments.findIndex((segment) => segment.startsWith(':'));
-  const rank = (path: Path) => (named(path) === -1 ? Number.POSITIVE_INFINITY : named(path));
-  return [...paths.values()].sort((one, other) => rank(other) - rank(one));
+  const byPath = Map.groupBy(Object.entries(handlers), ([key]) => key.replace(/^\w+ /, ''));
+  const isNamed = (path: string) => Number(path.includes(':'));
+  return [...byPath]
+    .sort(([one], [other]) => isNamed(one) - isNamed(other))
+    .map(([path, entries]) => ({
+      pattern: new RegExp(`^${path.replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}$`),
+      methods: new Map(entries.map(([key, handler]) => [key.replace(/ .*/, ''), handler])),
+    }));
 }
 
-function match(
-  segments: readonly string[],
-  asked: readonly string[],
-): Record<string, string> | undefined {
-  if (segments.length !== asked.length) return undefined;
-  const params: Record<string, string> = {};
-  for (const [index, segment] of segments.entries()) {
-    const given = asked[index] ?? '';
-    if (!segment.startsWith(':')) {
-      if (segment !== given) return undefined;
-      continue;
-    }
-    const text = decode(given);
-    if (text === undefined || text === '') return undefined;
-    params[segment.slice(1)] = text;
-  }
-  return params;
-}
-
-function decode(text: string): string | undefined {
+function decoded(params: Readonly<Record<string, string>>): Record<string, string> | undefined {
   try {
-    return decodeURIComponent(text);
+    const pairs = Object.entries(params);
+    return Object.fromEntries(pairs.map(([name, text]) => [name, decodeURIComponent(text)]));
   } catch {
     return undefined;
   }

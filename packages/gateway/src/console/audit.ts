@@ -14,8 +14,8 @@ import {
   type ConsoleRequest,
   type Handler,
   type Handlers,
-  notRunning,
   parseQuery,
+  withPart,
 } from './request.ts';
 
 const MAX_PAGE = 500;
@@ -37,11 +37,10 @@ export const auditHandlers: Handlers = {
 };
 
 function withAudit(handle: (request: ConsoleRequest, folder: string) => Promise<object>): Handler {
-  return async (request) => {
+  const handled = withPart('audit', (request, { folder }) => handle(request, folder));
+  return (request) => {
     assertMay(request, 'audit');
-    const audit = request.parts.gateway.identity?.audit;
-    if (!audit) return notRunning('audit');
-    return await handle(request, audit.folder);
+    return handled(request);
   };
 }
 

@@ -39,26 +39,22 @@ function primaryOf({ route, attempts, agent_id }: JournalCall): string | undefin
 export function toCallRow(call: JournalCall): CallRow {
   const agent_id = servedBy(call);
   const primary = primaryOf(call);
-  const { ms, code, delegate, job_id, session_id } = call;
+  const { ms, code, job_id, session_id } = call;
   return {
     call_id: callIdOf(call),
     trace_id: call.trace_id,
-    span_id: call.span_id,
     at: toTime(call.began_at),
     ...(ms !== null && { duration_ms: Math.round(ms) }),
     status: statusOf(call),
     principal: call.on_behalf_of ?? call.principal ?? '',
-    ...(delegate !== undefined && { delegate }),
     face: call.face,
     capability: call.capability ?? call.tool,
     ...(agent_id !== undefined && { agent_id }),
     ...(primary !== undefined && primary !== agent_id && { primary_id: primary }),
     fallback: call.fallback,
-    attempts: call.attempts.length,
     ...(code !== null && { error_code: code }),
     ...(job_id !== undefined && { job_id }),
     ...(session_id !== undefined && { session_id }),
-    request_bytes: call.bytes_in,
     response_bytes: call.bytes_out,
   };
 }
@@ -108,21 +104,12 @@ export function chainOf({ on_behalf_of, principal, delegate, chain }: JournalCal
   ];
 }
 
-function toAttempt({
-  agent_id,
-  node_id,
-  began_ms,
-  ms,
-  code,
-  reason,
-  ...more
-}: JournalAttempt): Attempt {
+function toAttempt({ agent_id, node_id, ms, code, reason, fallback }: JournalAttempt): Attempt {
   return {
     agent_id,
     node_id,
-    kind: more.fallback ? 'fallback' : 'primary',
+    kind: fallback ? 'fallback' : 'primary',
     status: ms === null ? 'running' : code === null ? 'ok' : 'error',
-    start_ms: began_ms,
     ...(ms !== null && { duration_ms: ms }),
     ...(code !== null && { error_code: code }),
     ...(reason !== undefined && { message: reason }),
@@ -178,10 +165,8 @@ export function toSpans(calls: readonly JournalCall[]): readonly Span[] {
       {
         id: call.span_id,
         ...(parent !== undefined && { parent }),
-        call_id: callIdOf(call),
         kind: 'call' as const,
         name: `${servedBy(call) ?? '?'}/${call.capability ?? call.tool}`,
-        ...(servedBy(call) !== undefined && { agent_id: servedBy(call) ?? '' }),
         start_ms: offset,
         ...(call.ms !== null && { duration_ms: call.ms }),
         status: spanStatus(call),
@@ -197,7 +182,6 @@ function stepsOf(call: JournalCall, offset: number): Span[] {
   const step = (kind: Span['kind'], name: string, from: number, to: number): Span => ({
     id: `${call.span_id}.${kind}`,
     parent: call.span_id,
-    call_id: callIdOf(call),
     kind,
     name,
     start_ms: offset + from,
@@ -218,7 +202,6 @@ function stepsOf(call: JournalCall, offset: number): Span[] {
       return {
         ...plain,
         id: `${call.span_id}.attempt.${index}`,
-        agent_id,
         ...(ms !== null && { duration_ms: ms }),
         status: ms === null ? 'running' : code === null ? 'ok' : 'error',
         ...(code !== null && { message: reason === undefined ? code : `${code}: ${reason}` }),

@@ -72,15 +72,11 @@ const usageSchema = z.strictObject({
 });
 
 export const callHandlers: Handlers = {
-  'GET calls': withJournal(listCalls),
-  'GET calls/:trace': withJournal(showTrace),
-  'GET topology': withJournal(showTopology),
-  'GET usage': withJournal(showUsage),
+  'GET calls': withPart('journal', listCalls),
+  'GET calls/:trace': withPart('journal', showTrace),
+  'GET topology': withPart('journal', showTopology),
+  'GET usage': withPart('journal', showUsage),
 };
-
-function withJournal(handle: (request: ConsoleRequest, journal: Journal) => Promise<object>) {
-  return withPart('journal', ({ gateway }) => gateway.journal, handle);
-}
 
 async function listCalls(request: ConsoleRequest, journal: Journal): Promise<CallPage> {
   const { cursor, limit, ...asked } = parseQuery(callsSchema, request);
@@ -146,7 +142,7 @@ async function showUsage(request: ConsoleRequest, journal: Journal): Promise<Usa
   const now = request.parts.pipeline.deps.clock.now();
   const until = end ?? now + 1;
   const since = given ?? until - 30 * DAY_MS;
-  const keys: Record<Usage['by'], UsageKey> = {
+  const keys: Record<(typeof USAGE_GROUPS)[number], UsageKey> = {
     principal: 'caller',
     agent: 'agent',
     capability: 'tool',
@@ -165,10 +161,8 @@ async function showUsage(request: ConsoleRequest, journal: Journal): Promise<Usa
   }));
   const sum = (name: keyof Usage['total']) => rows.reduce((so, row) => so + row[name], 0);
   return {
-    by,
     scope: scopeOf(request.principal, 'usage'),
     since: new Date(since).toISOString(),
-    until: new Date(until).toISOString(),
     rows,
     total: {
       calls: sum('calls'),
@@ -220,11 +214,9 @@ async function showTopology(request: ConsoleRequest): Promise<Topology> {
       name,
       ...(health !== undefined && { health }),
       calls: own.reduce((sum, { calls }) => sum + calls, 0),
-      errors: own.reduce((sum, { errors }) => sum + errors, 0),
     };
   });
   return {
-    window,
     scope: scopeOf(principal, 'calls'),
     nodes,
     edges,

@@ -17,7 +17,6 @@ export const inboxHandlers: Handlers = {
     off: [notRunning('approvals'), ...(parts.pipeline.jobs ? [] : [notRunning('jobs')])],
   }),
   'GET approvals': () => notRunning('approvals'),
-  'POST approvals/:id': () => notRunning('approvals'),
 };
 
 export async function countInbox(parts: ConsoleParts, principal: Principal): Promise<number> {
@@ -30,12 +29,8 @@ async function waitingJobs(
   principal: Principal,
 ): Promise<readonly Job[]> {
   if (!jobs) return [];
-  const filter = {
-    principalId: principal.id,
-    state: 'awaiting_input',
-    limit: MAX_QUESTIONS,
-  } as const;
-  const page = await jobs.desk.list(filter);
+  const own = { principalId: principal.id, limit: MAX_QUESTIONS };
+  const page = await jobs.desk.list({ ...own, state: 'awaiting_input' });
   return page.jobs.filter((job) => jobs.maySee(principal, job));
 }
 

@@ -3,12 +3,10 @@
 
 import type { JobView } from '@starloom/console/api-types';
 import { FabricError } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
 import type { ConsoleParts } from './console.ts';
 import { countInbox } from './inbox.ts';
-import { toJobView } from './jobs.ts';
+import { visibleJobs } from './jobs.ts';
 import type { PageStream } from './page-stream.ts';
-import { scopeOf } from './request.ts';
 
 const POLL_MS = 1_000;
 const NEWEST = 100;
@@ -57,7 +55,7 @@ export class JobWatch {
     const { principal } = stream.options;
     const counts = JSON.stringify((await jobs.engine.counts()).states);
     const known = this.#seen.get(stream);
-    const views = await this.#newest(principal);
+    const { jobs: views } = await visibleJobs(jobs, principal, { limit: NEWEST });
     const versions = new Map(views.map((job) => [job.job_id, versionOf(job)]));
     const inbox = await countInbox(this.#parts, principal);
     this.#seen.set(stream, { versions, counts, inbox });
@@ -67,18 +65,6 @@ export class JobWatch {
     // An older job than those that are compared.
     if (changed.length === 0 && counts !== known.counts) stream.reload('jobs');
     if (inbox !== known.inbox) stream.send('inbox', 'inbox', { type: 'inbox', count: inbox });
-  }
-
-  async #newest(principal: Principal): Promise<readonly JobView[]> {
-    const { jobs } = this.#parts.pipeline;
-    if (!jobs) return [];
-    const isOwn = scopeOf(principal, 'jobs') === 'own';
-    const page = await jobs.desk.list({
-      ...(isOwn && { principalId: principal.id }),
-      limit: NEWEST,
-    });
-    const visible = isOwn ? page.jobs.filter((job) => jobs.maySee(principal, job)) : page.jobs;
-    return visible.map((job) => toJobView(job, principal));
   }
 }
 

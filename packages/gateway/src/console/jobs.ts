@@ -1,7 +1,7 @@
 // Jobs as the page shows them. One's own go through the tools of jobs; `admin:jobs` also shows those of
 // others and cancels them, without what they answered.
 
-import type { JobDetail, JobView, Question } from '@starloom/console/api-types';
+import type { JobPage, JobView, Question } from '@starloom/console/api-types';
 import {
   givenInputSchema,
   isFinal,
@@ -20,6 +20,7 @@ import {
   type ConsoleRequest,
   compact,
   type Handlers,
+  ownerOf,
   parse,
   parseQuery,
   scopeOf,
@@ -32,8 +33,6 @@ const EVENTS = 1_000;
 
 const listSchema = z.strictObject({
   state: z.enum(JOB_STATES).optional(),
-  capability: z.string().optional(),
-  principal: z.string().optional(),
   cursor: z.string().optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
@@ -41,51 +40,51 @@ const listSchema = z.strictObject({
 const inputSchema = z.strictObject({ inputs: z.array(givenInputSchema).min(1).max(32) });
 
 export const jobHandlers: Handlers = {
-  'GET jobs': withJobs(listJobs),
-  'GET jobs/:id': withJobs(async (request, jobs) => ({ job: await findView(request, jobs) })),
-  'GET jobs/:id/events': withJobs(readEvents),
-  'POST jobs/:id/cancel': withJobs(async (request, jobs) => {
+  'GET jobs': withPart('jobs', listJobs),
+  'GET jobs/:id': withPart('jobs', async (request, jobs) => ({
+    job: await findView(request, jobs),
+  })),
+  'GET jobs/:id/events': withPart('jobs', readEvents),
+  'POST jobs/:id/cancel': withPart('jobs', async (request, jobs) => {
     const job = await find(request, jobs);
     await jobs.desk.cancel(job.principal_id, job.id);
     return { job: await findView(request, jobs) };
   }),
-  'POST jobs/:id/retry': withJobs(async (request, jobs) => {
+  'POST jobs/:id/retry': withPart('jobs', async (request, jobs) => {
     const { job } = await useTool(request, 'fabric.job.retry', { job_id: request.params.id });
     const { job_id } = job as { job_id: string };
     return { job: await findView({ ...request, params: { id: job_id } }, jobs) };
   }),
-  'POST jobs/:id/input': withJobs(async (request, jobs) => {
+  'POST jobs/:id/input': withPart('jobs', async (request, jobs) => {
     const { inputs } = parse(inputSchema, request.body, 'the answers');
     await useTool(request, 'fabric.job.input', { job_id: request.params.id, inputs });
     return { job: await findView(request, jobs) };
   }),
 };
 
-function withJobs(handle: (request: ConsoleRequest, jobs: JobCalls) => Promise<object>) {
-  return withPart('jobs', ({ pipeline }) => pipeline.jobs, handle);
+async function listJobs(request: ConsoleRequest, jobs: JobCalls): Promise<object> {
+  const { principal } = request;
+  const page = await visibleJobs(jobs, principal, parseQuery(listSchema, request));
+  return { scope: scopeOf(principal, 'jobs'), ...page };
 }
 
-async function listJobs(request: ConsoleRequest, jobs: JobCalls): Promise<object> {
-  const { principal: of, ...filter } = parseQuery(listSchema, request);
-  const { principal } = request;
-  const scope = scopeOf(principal, 'jobs');
-  const principalId = scope === 'own' ? principal.id : of;
+/** One's own, or with the scope those of all. */
+export async function visibleJobs(
+  jobs: JobCalls,
+  principal: Principal,
+  filter: { readonly [Key in keyof JobFilter]: JobFilter[Key] | undefined },
+): Promise<Omit<JobPage, 'scope'>> {
+  const principalId = ownerOf(principal, 'jobs');
   const page = await jobs.desk.list(compact<JobFilter>({ ...filter, principalId }));
-  return {
-    scope,
-    jobs: page.jobs
-      .filter((job) => maySee(request, jobs, job))
-      .map((job) => toJobView(job, principal)),
-    ...(page.next !== undefined && { next_cursor: page.next }),
-  };
+  const seen = page.jobs.filter((job) => principalId === undefined || jobs.maySee(principal, job));
+  return compact({ jobs: seen.map((job) => toJobView(job, principal)), next_cursor: page.next });
 }
 
 async function readEvents(request: ConsoleRequest, jobs: JobCalls): Promise<object> {
   const { id, principal_id } = await find(request, jobs);
   if (principal_id !== request.principal.id) throw failure('console_scope/job');
   const after = Number(request.query.get('after') ?? 0) || 0;
-  const page = await jobs.desk.events(principal_id, id, { after, limit: EVENTS });
-  return { ...page, job: await findView(request, jobs) };
+  return await jobs.desk.events(principal_id, id, { after, limit: EVENTS });
 }
 
 /** One's own, or with the scope any; what may not be seen is not found. */
@@ -95,18 +94,11 @@ async function find({ principal, params }: ConsoleRequest, jobs: JobCalls): Prom
   return job ?? (await jobs.find(principal, params.id));
 }
 
-async function findView(request: ConsoleRequest, jobs: JobCalls): Promise<JobDetail> {
+async function findView(request: ConsoleRequest, jobs: JobCalls): Promise<JobView> {
   const job = await find(request, jobs);
   const view = toJobView(job, request.principal);
   const { result } = view.is_own ? toJobDocument(job) : {};
-  return {
-    ...view,
-    ...(result !== undefined && { result: result as JobDetail['result'] }),
-  } as JobDetail;
-}
-
-function maySee({ principal }: ConsoleRequest, jobs: JobCalls, job: Job): boolean {
-  return scopeOf(principal, 'jobs') === 'all' || jobs.maySee(principal, job);
+  return compact<JobView>({ ...view, result: result as JobView['result'] });
 }
 
 export function toJobView(job: Job, principal: Principal): JobView {

@@ -60,13 +60,13 @@ const simulateSchema = z.strictObject({
 });
 
 export const keyHandlers: Handlers = {
-  'GET keys': withIdentity(async (request, identity): Promise<KeyList> => {
+  'GET keys': withPart('identity', async (request, identity): Promise<KeyList> => {
     const { epoch, revocations } = await listRevocations(identity.folder);
     const scope = scopeOf(request.principal, 'keys');
     const keys = await keysFor(request, identity);
     return { scope, keys, epoch, revocations: scope === 'all' ? toViews(revocations) : [] };
   }),
-  'POST keys': withIdentity(async (request, identity) => {
+  'POST keys': withPart('identity', async (request, identity) => {
     assertMay(request, 'keys');
     const asked = parse(createSchema, request.body, 'the key');
     assertNotWider(request.principal, asked);
@@ -76,7 +76,7 @@ export const keyHandlers: Handlers = {
     const { key, record } = await createKey(identity.folder, { keyId, ...grant, expiresAt }, now);
     return { secret: key, key: fromRecord(record, request) };
   }),
-  'POST keys/:id/revoke': withIdentity(async (request, identity) => {
+  'POST keys/:id/revoke': withPart('identity', async (request, identity) => {
     const keyId = request.params.id ?? '';
     const { principal } = request;
     const known = (await listKeys(identity.folder)).find(({ key_id }) => key_id === keyId);
@@ -86,21 +86,17 @@ export const keyHandlers: Handlers = {
     const record = await revokeKey(identity.folder, keyId, nowOf(request));
     return { key: fromRecord(record, request) };
   }),
-  'POST keys/revoke-grant': withIdentity(async (request, identity) => {
+  'POST keys/revoke-grant': withPart('identity', async (request, identity) => {
     assertMay(request, 'keys');
     const { kind, id } = parse(revokeSchema, request.body, 'the grant');
     return { epoch: await identity.revoke(kind, id) };
   }),
-  'POST keys/decode': withIdentity(async ({ body }, identity) => {
+  'POST keys/decode': withPart('identity', async ({ body }, identity) => {
     const { token } = parse(z.strictObject({ token: z.string().max(8_192) }), body, 'the token');
     return await decodeToken(token.trim(), identity);
   }),
   'POST keys/simulate': simulate,
 };
-
-function withIdentity(handle: (request: ConsoleRequest, identity: Identity) => Promise<object>) {
-  return withPart('identity', ({ gateway }) => gateway.identity, handle);
-}
 
 async function keysFor(request: ConsoleRequest, identity: Identity): Promise<readonly KeyView[]> {
   const { principal } = request;
@@ -120,8 +116,7 @@ async function keysFor(request: ConsoleRequest, identity: Identity): Promise<rea
 }
 
 function fromRecord(record: KeyRecord, request: ConsoleRequest): KeyView {
-  const { key_id, principal, tier, scopes, created_at } = record;
-  const { expires_at } = record;
+  const { key_id, principal, tier, scopes, expires_at } = record;
   return {
     key_id,
     principal,
@@ -129,7 +124,6 @@ function fromRecord(record: KeyRecord, request: ConsoleRequest): KeyView {
     scopes,
     source: 'state',
     state: stateOf(record, nowOf(request)),
-    created_at,
     ...(expires_at !== null && { expires_at }),
     is_mine: isMine(key_id, request),
   };
@@ -181,7 +175,6 @@ async function decodeToken(token: string, identity: Identity): Promise<DecodedTo
     kind,
     valid: kind !== 'unknown' && error === undefined,
     error,
-    header: header ?? {},
     claims: claims ?? {},
     principal: text('prn'),
     delegate: text('sub'),

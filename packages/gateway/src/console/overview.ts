@@ -17,7 +17,6 @@ import { agentsOf, toAgentRow } from './agents.ts';
 import { type CallFact, figuresOf } from './call-facts.ts';
 import { toCallRow } from './call-rows.ts';
 import { toRate, WINDOW_MS } from './calls.ts';
-import { countInbox } from './inbox.ts';
 import {
   type ConsoleRequest,
   type Handlers,
@@ -40,7 +39,6 @@ async function overview(request: ConsoleRequest): Promise<Overview> {
   const worst = ['offline', 'degraded', 'starting', 'unknown'];
   const unwell = worst.flatMap((status) => agents.filter(({ health }) => health.status === status));
   return {
-    window,
     scope: scopeOf(principal, 'calls'),
     ...(await callFigures(request, window)),
     agents: {
@@ -52,7 +50,6 @@ async function overview(request: ConsoleRequest): Promise<Overview> {
       held: agents.reduce((sum, { held }) => sum + held.length, 0),
     },
     jobs: await jobCounts(request),
-    inbox: await countInbox(parts, principal),
     engines: await engines(request),
     checklist: await toChecklist(request, agents.length, count('online')),
   };
@@ -76,16 +73,9 @@ async function engines({ parts }: ConsoleRequest): Promise<readonly EngineView[]
   const { clock } = parts.pipeline.deps;
   return await Promise.all(
     Object.entries(parts.engines).map(async ([name, engine]) => {
-      const {
-        code: _,
-        warnings: __,
-        ...health
-      } = {
-        code: undefined,
-        warnings: undefined,
-        ...(await engineHealth(engine, clock)),
-      };
-      return { name, ...health };
+      const health = { code: '', warnings: [], ...(await engineHealth(engine, clock)) };
+      const { code: _, warnings: __, ...shown } = health;
+      return { name, ...shown };
     }),
   );
 }

@@ -5,6 +5,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join } from 'node:path';
 import { failure } from '../reasons.ts';
+import { accepts } from '../rpc/posts.ts';
 
 const POLICY = [
   "default-src 'none'",
@@ -20,7 +21,7 @@ const POLICY = [
 ].join('; ');
 
 /** Of every answer below `/console`. */
-export const SAFE_HEADERS: Readonly<Record<string, string>> = {
+const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': POLICY,
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
@@ -105,14 +106,4 @@ function encoded(files: Files, name: string, accepted: string | undefined, plain
     if (body && accepts(accepted, encoding)) return { body, encoding };
   }
   return { body: plain, encoding: undefined };
-}
-
-function accepts(header: string | string[] | undefined, encoding: string): boolean {
-  return [header ?? []]
-    .flat()
-    .flatMap((line) => line.toLowerCase().split(','))
-    .some((part) => {
-      const [name = '', ...parameters] = part.split(';').map((text) => text.trim());
-      return name === encoding && !parameters.some((text) => /^q=0(\.0*)?$/.test(text));
-    });
 }

@@ -76,14 +76,9 @@ export function ownerOf(principal: Principal, area: AdminArea): string | undefin
 export function rightsOf({ principal, parts, exchange }: ConsoleRequest): Rights {
   const agents = isRegistryOperator(principal);
   return {
-    calls: scopeOf(principal, 'calls'),
-    jobs: scopeOf(principal, 'jobs'),
-    sessions: scopeOf(principal, 'sessions'),
-    usage: scopeOf(principal, 'usage'),
     agents,
     commands: agents && parts.gateway.config.console.commands && isLocal(parts, exchange),
     keys: mayAdministrate(principal, 'keys'),
-    audit: mayAdministrate(principal, 'audit'),
     call: mayUseAgents(principal),
   };
 }
@@ -119,20 +114,39 @@ const OFF: Readonly<Record<Part, readonly [message: string, fix: string]>> = {
   registration: ['The registry takes no agents', 'set registry.kind to yaml or postgres'],
 };
 
+const RUNNING = {
+  journal: ({ gateway }: ConsoleParts) => gateway.journal,
+  jobs: ({ pipeline }: ConsoleParts) => pipeline.jobs,
+  coordination: ({ coordination }: ConsoleParts) => coordination,
+  audit: ({ gateway }: ConsoleParts) => gateway.identity?.audit,
+  approvals: () => undefined,
+  pinning: ({ gateway }: ConsoleParts) => gateway.pinning,
+  identity: ({ gateway }: ConsoleParts) => gateway.identity,
+  commands: ({ gateway }: ConsoleParts) => gateway.config.console.commands || undefined,
+  registration: ({ gateway }: ConsoleParts) => gateway.registry.registrar,
+} as const satisfies Record<Part, (parts: ConsoleParts) => unknown>;
+
+export function partsOf(parts: ConsoleParts): Record<Part, boolean> {
+  const rows = Object.entries(RUNNING).map(([part, of]) => [part, of(parts) !== undefined]);
+  return Object.fromEntries(rows) as Record<Part, boolean>;
+}
+
 export function notRunning(part: Part): NotRunning {
   const [message, fix] = OFF[part];
   return { ok: true, running: false, part, message, fix };
 }
 
 /** A handler of a part that may be off. */
-export function withPart<T>(
-  part: Part,
-  partOf: (parts: ConsoleParts) => T | undefined,
-  handle: (request: ConsoleRequest, running: T) => Promise<object>,
+export function withPart<Name extends Part>(
+  part: Name,
+  handle: (
+    request: ConsoleRequest,
+    running: NonNullable<ReturnType<(typeof RUNNING)[Name]>>,
+  ) => object | Promise<object>,
 ): Handler {
   return async (request) => {
-    const running = partOf(request.parts);
-    return running === undefined ? notRunning(part) : await handle(request, running);
+    const running = RUNNING[part](request.parts);
+    return running === undefined ? notRunning(part) : await handle(request, running as never);
   };
 }
 

@@ -62,10 +62,8 @@ export class ConsoleServer {
   static async open(parts: ConsoleParts): Promise<ConsoleServer> {
     const { authenticator, clock, observer, realm } = parts.gateway;
     const { stateFolder } = parts;
-    const { log } = observer;
-    const options = { stateFolder, authenticator, clock, log, realm };
-    const sessions = await ConsoleSessions.open(options);
-    return new ConsoleServer(parts, sessions);
+    const options = { stateFolder, authenticator, clock, log: observer.log, realm };
+    return new ConsoleServer(parts, await ConsoleSessions.open(options));
   }
 
   async authenticate(
@@ -128,7 +126,8 @@ export class ConsoleServer {
       return sendJson(response, { ok: true, code, expires_at });
     }
     const { cookie, csrf, expiresAt } = await this.#sessions.start(known, cookieOf(request));
-    const seconds = Math.max(0, Math.floor((expiresAt - this.#now()) / 1_000));
+    const { clock } = this.#parts.pipeline.deps;
+    const seconds = Math.max(0, Math.floor((expiresAt - clock.now()) / 1_000));
     response.setHeader('set-cookie', toCookie(request, cookie, seconds));
     const { log } = this.#parts.gateway.observer;
     log.info({ mode: known.mode, key_id: known.keyId }, 'a person signed in to the console');
@@ -146,9 +145,5 @@ export class ConsoleServer {
     if ('code' in asked) return await this.#sessions.redeem(asked.code);
     if ('oauth' in asked && 'state' in asked.oauth) return await this.#signIn.finish(asked.oauth);
     throw failure('console_sign_in', { sign_in: { oauth: this.#signIn.issuers } });
-  }
-
-  #now(): number {
-    return this.#parts.pipeline.deps.clock.now();
   }
 }

@@ -15,7 +15,6 @@ import {
   LiveFile,
   type Principal,
   type SharedFile,
-  type StateFileOptions,
 } from '@starloom/identity';
 import { z } from 'zod';
 import type { SessionRealm } from '../mcp/shared-sessions.ts';
@@ -105,7 +104,14 @@ export class ConsoleSessions {
     const onChange = () => {
       for (const listener of [...listeners]) listener();
     };
-    const file = await LiveFile.open({ ...sessionsFile(stateFolder), log, onChange });
+    const file = await LiveFile.open({
+      path: join(stateFolder, 'console.json'),
+      schema: fileSchema,
+      empty: EMPTY,
+      fix: 'remove it: people sign in again then',
+      log,
+      onChange,
+    });
     const sessions = new ConsoleSessions(options, file, listeners);
     if (realm?.store) {
       const shared = sharedSessions((edit) => sessions.#change(edit));
@@ -269,15 +275,6 @@ export class ConsoleSessions {
   }
 }
 
-function sessionsFile(stateFolder: string): StateFileOptions<SessionsFile> {
-  return {
-    path: join(stateFolder, 'console.json'),
-    schema: fileSchema,
-    empty: EMPTY,
-    fix: 'remove it: people sign in again then',
-  };
-}
-
 /** Tabs of all gateways are tabs of one session; where one has ended it, it has ended. */
 function sharedSessions(change: SharedFile<SessionsFile>['change']): SharedFile<SessionsFile> {
   return {
@@ -308,7 +305,7 @@ function merged(own: StoredSession | undefined, theirs: StoredSession): StoredSe
 }
 
 /** 256 bits that cannot be guessed, so that their hash is enough. */
-function secret(): string {
+export function secret(): string {
   return randomBytes(32).toString('base64url');
 }
 

@@ -1,10 +1,10 @@
 // Who is signed in, what runs here, what the configuration says, and how clients connect.
 
 import { type Origin, Secret, showOrigin } from '@starloom/config';
-import type { ConfigValue, ConnectSnippet, Json, Part, WhoAmI } from '@starloom/console/api-types';
+import type { ConfigValue, ConnectSnippet, Json, WhoAmI } from '@starloom/console/api-types';
 import { mayAdministrate } from '@starloom/identity';
 import type { ConsoleParts } from './console.ts';
-import { type ConsoleRequest, type Handlers, rightsOf } from './request.ts';
+import { type ConsoleRequest, type Handlers, partsOf, rightsOf } from './request.ts';
 import { originOf } from './web-origin.ts';
 
 const STARTED_AT = new Date(Date.now() - process.uptime() * 1_000).toISOString();
@@ -25,7 +25,6 @@ export const settingsHandlers: Handlers = {
 function whoAmI(request: ConsoleRequest): WhoAmI {
   const { principal, parts, exchange } = request;
   const { id, tier, mode, keyId, scopes } = principal;
-  const issuer = parts.gateway.identity?.issuer;
   return {
     principal: id,
     tier,
@@ -35,26 +34,10 @@ function whoAmI(request: ConsoleRequest): WhoAmI {
     rights: rightsOf(request),
     gateway: {
       version: parts.gateway.version,
-      ...(issuer !== undefined && { issuer }),
       url: originOf(exchange.request),
       started_at: STARTED_AT,
-      now: new Date().toISOString(),
     },
     parts: partsOf(parts),
-  };
-}
-
-export function partsOf({ gateway, pipeline, coordination }: ConsoleParts): Record<Part, boolean> {
-  return {
-    journal: gateway.journal !== undefined,
-    jobs: pipeline.jobs !== undefined,
-    coordination: coordination !== undefined,
-    audit: gateway.identity?.audit !== undefined,
-    approvals: false,
-    pinning: gateway.pinning !== undefined,
-    identity: gateway.identity !== undefined,
-    commands: gateway.config.console.commands,
-    registration: gateway.registry.registrar !== undefined,
   };
 }
 

@@ -2,13 +2,14 @@
 // the issuer and brings back a code; the token that the gateway gets for it never reaches the browser. A
 // sign-in is ended by the browser that began it, with the proof that it was given.
 
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { FabricError, type Log } from '@starloom/core';
 import { fetchIssuerMetadata, type Principal, secureAddressIn } from '@starloom/identity';
 import { createGuardedFetch, type GuardedFetch } from '@starloom/wire';
 import { z } from 'zod';
 import type { GatewayOptions } from '../gateway.ts';
 import { failure } from '../reasons.ts';
+import { secret } from './sessions.ts';
 
 interface Finished {
   readonly state: string;
@@ -151,8 +152,4 @@ export class SignIn {
     this.#http ??= createGuardedFetch({ hosts, timeoutMs: TIMEOUT_MS });
     return this.#http;
   }
-}
-
-function secret(): string {
-  return randomBytes(32).toString('base64url');
 }

@@ -53,7 +53,7 @@ async function call(request: ConsoleRequest): Promise<undefined> {
 function toLast(error: FabricError, trace_id: string): TryLine {
   const { inputs, conversation_id } = error.details;
   if (error.code === 'INPUT_REQUIRED' && typeof conversation_id === 'string') {
-    return { type: 'asks', conversation_id, inputs: inputs as never, trace_id };
+    return { type: 'asks', conversation_id, inputs: inputs as never };
   }
   return { type: 'error', error: error.toPayload(null).error, trace_id };
 }

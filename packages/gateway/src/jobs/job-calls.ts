@@ -3,7 +3,6 @@
 
 import {
   type AgentRecord,
-  type Clock,
   FabricError,
   type FabricEvent,
   findCapability,
@@ -11,9 +10,7 @@ import {
   type InputRequest,
   type Job,
   type JobEngine,
-  type JobQuota,
   type JobWebhook,
-  type Log,
   type StoredJob,
   toMeta,
 } from '@starloom/core';
@@ -28,6 +25,7 @@ import {
   WebhookSender,
 } from '@starloom/jobs';
 import { createAddressGuard, streamTurns } from '@starloom/wire';
+import type { GatewayConfig } from '../config.ts';
 import { auditRefusal } from '../pipeline/audit-call.ts';
 import { type CallDeps, DISCOVERY_WAIT_MS, runCall, toLastEvent } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
@@ -48,16 +46,8 @@ import {
 
 interface JobCallsOptions {
   readonly engine: JobEngine;
+  readonly rules: GatewayConfig['jobs'];
   readonly deps: CallDeps;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly concurrency: number;
-  readonly perAgent: number | undefined;
-  readonly keepMs: number;
-  readonly webhookHosts: readonly string[];
-  readonly quota?: JobQuota;
-  /** How far ahead a job may be put off. */
-  readonly aheadMs?: number;
 }
 
 /** What a call asks of its job, besides the call. */
@@ -90,21 +80,24 @@ export class JobCalls {
   #scheduling: NodeJS.Timeout | undefined;
 
   constructor(options: JobCallsOptions) {
-    const { engine, clock, log, concurrency, perAgent, keepMs, webhookHosts } = options;
+    const { engine, rules, deps } = options;
+    const { clock, log } = deps;
     this.#options = options;
     this.engine = engine;
-    this.keepMs = keepMs;
-    this.desk = new JobDesk(engine, options.quota);
-    options.deps.observer.watchJobs(() => engine.counts());
-    this.#webhooks = new WebhookSender({ guard: createAddressGuard({ allow: webhookHosts }), log });
+    this.keepMs = rules.keep_hours * HOUR_MS;
+    const quota = { jobs: rules.per_principal, bytes: rules.bytes_per_principal };
+    this.desk = new JobDesk(engine, quota);
+    deps.observer.watchJobs(() => engine.counts());
+    const guard = createAddressGuard({ allow: rules.webhook_hosts });
+    this.#webhooks = new WebhookSender({ guard, log });
     this.#runner = new JobRunner({
       engine,
       run: this.#run,
       cancelUpstream: (job, _call, signal) => this.#cancelUpstream(job, signal),
       webhooks: this.#webhooks,
-      concurrency,
-      ...(perAgent !== undefined && { perAgent }),
-      keepMs,
+      concurrency: rules.concurrency,
+      ...(rules.per_agent !== undefined && { perAgent: rules.per_agent }),
+      keepMs: this.keepMs,
       clock,
       log,
     });
@@ -121,10 +114,16 @@ export class JobCalls {
     } catch (thrown) {
       const error = FabricError.from(thrown);
       if (error.details.reason !== 'disk_full') throw error;
-      this.#options.log.error({ error }, 'the schedules of jobs cannot be stored; trying again');
+      this.#options.deps.log.error(
+        { error },
+        'the schedules of jobs cannot be stored; trying again',
+      );
       const again = () =>
         this.schedule(schedules).catch((failed: unknown) =>
-          this.#options.log.error({ error: FabricError.from(failed) }, 'jobs have no schedules'),
+          this.#options.deps.log.error(
+            { error: FabricError.from(failed) },
+            'jobs have no schedules',
+          ),
         );
       this.#scheduling = setTimeout(again, SCHEDULE_MS).unref();
     }
@@ -166,7 +165,7 @@ export class JobCalls {
   }
 
   async #submit(request: CallRequest, caller: Caller, terms: JobTerms) {
-    const { deps, clock } = this.#options;
+    const { deps } = this.#options;
     const { principal } = caller;
     const { idempotency_key: idempotencyKey, agent_id: agentId } = request;
     const { isLong, runAt, webhook, isTask, labels, source, priority } = terms;
@@ -174,7 +173,7 @@ export class JobCalls {
     this.#assertAhead(runAt);
     const isCharged = deps.limits.isCharged(principal, idempotencyKey);
     const guarded = await enter(caller, deps, isCharged);
-    const beginBy = deps.mandates.beginBy(principal, clock.now(), runAt);
+    const beginBy = deps.mandates.beginBy(principal, deps.clock.now(), runAt);
     const waitMs = DISCOVERY_WAIT_MS;
     const prepared = await prepare(request, caller, guarded, deps, { at: runAt, waitMs });
     const { capability } = prepared.candidates[0];
@@ -218,21 +217,21 @@ export class JobCalls {
   }
 
   #assertAhead(runAt: number | undefined): void {
-    const { aheadMs, clock } = this.#options;
-    if (runAt === undefined || aheadMs === undefined || runAt <= clock.now() + aheadMs) return;
-    const limit = new Date(clock.now() + aheadMs).toISOString();
-    throw failure('too_far_ahead', { limit });
+    const { rules, deps } = this.#options;
+    const latest = deps.clock.now() + rules.ahead_hours * HOUR_MS;
+    if (runAt === undefined || runAt <= latest) return;
+    throw failure('too_far_ahead', { limit: new Date(latest).toISOString() });
   }
 
   /** A new job with the call of one that is over. */
   async retry(caller: Caller, id: string): Promise<StoredJob> {
-    const { clock, deps } = this.#options;
+    const { deps } = this.#options;
     const { principal } = caller;
     const { agent_id = '', capability } = await this.find(principal, id);
     const record = deps.registry.get(agent_id);
     await enter(caller, deps);
     deps.limits.spend(principal, record && findCapability(record, capability)?.cost);
-    return await this.desk.retry(principal.id, id, clock.now());
+    return await this.desk.retry(principal.id, id, deps.clock.now());
   }
 
   /** A job of the caller whose call it may make; any other looks unknown. */
@@ -282,25 +281,26 @@ export class JobCalls {
   }
 
   async #stopTask(id: string, principalId: string, signal: AbortSignal): Promise<void> {
-    const { deps, log } = this.#options;
+    const { deps } = this.#options;
     const { agentId, nodeId, handle } = deps.conversations.find(id, principalId) ?? {};
     const record = agentId === undefined ? undefined : deps.registry.get(agentId);
     const instance = record?.instances?.find((one) => one.manifest.node_id === nodeId);
     const manifest = (instance ?? record)?.manifest;
     if (!manifest || !handle) return;
     using lease = await deps.adapters.lease(manifest);
-    await lease.adapter.stop?.(handle, { signal, log });
+    await lease.adapter.stop?.(handle, { signal, log: deps.log });
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
     const { principal, originTier, hop, delegate, isTask, declared, meta } = given as JobCall;
     const request = fromStored((given as JobCall).request);
-    const { deps, clock } = this.#options;
+    const { deps } = this.#options;
     const { job, answers } = context;
     using revoked = this.#watch(principal);
     const signal = AbortSignal.any([context.signal, revoked.signal]);
     deps.observer.jobAttempt(context.mode);
-    const left = job.deadline_at === undefined ? NO_DEADLINE_MS : job.deadline_at - clock.now();
+    const left =
+      job.deadline_at === undefined ? NO_DEADLINE_MS : job.deadline_at - deps.clock.now();
     const asked: CallRequest = {
       ...request,
       deadline_ms: Math.max(1, left),
@@ -371,8 +371,8 @@ export class JobCalls {
     caller: Caller,
     job: StoredJob,
   ): void {
-    const { deps, clock } = this.#options;
-    if (clock.now() <= beginBy) return;
+    const { deps } = this.#options;
+    if (deps.clock.now() <= beginBy) return;
     const fix = 'store the job earlier, or raise "mandates.jobs_ms" of the gateway';
     const error = denied('expired', 'The time to begin a job of this mandate is over', fix);
     auditRefusal(request, caller, job.trace, error, deps);

@@ -1,20 +1,6 @@
 import type { Clock, JobEngine } from '@starloom/core';
 import { createMemoryJobEngine, MemoryJobTables } from '@starloom/jobs';
-import type { GatewayConfig } from '../config.ts';
 import { failure } from '../reasons.ts';
-
-/** What the configuration says of jobs. */
-export function jobRulesOf({ jobs }: GatewayConfig, engine: JobEngine) {
-  return {
-    engine,
-    concurrency: jobs.concurrency,
-    perAgent: jobs.per_agent,
-    keepMs: jobs.keep_hours * 3_600_000,
-    webhookHosts: jobs.webhook_hosts,
-    quota: { jobs: jobs.per_principal, bytes: jobs.bytes_per_principal },
-    aheadMs: jobs.ahead_hours * 3_600_000,
-  };
-}
 
 const MAX_TASKS = 1_000;
 const MAX_BYTES = 64 * 1024 * 1024;

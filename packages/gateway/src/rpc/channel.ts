@@ -54,24 +54,20 @@ export async function serveRpcChannel(
 class RpcChannel {
   readonly #channel: PacedChannel;
   readonly #peer: RpcPeer;
-  readonly #log: Log;
   readonly #options: RpcChannelOptions;
-  readonly #inFlight: InFlight | undefined;
   readonly #inTurn = new Backlog(MAX_IN_TURN);
   readonly #waiting = new Backlog(MAX_WAITING);
   #turn: Promise<void> = Promise.resolve();
 
   constructor(channel: MessageChannel, options: RpcChannelOptions) {
-    const { coordination, principal, gateway, inFlight, log } = options;
+    const { coordination, principal, gateway } = options;
     this.#options = options;
-    this.#inFlight = inFlight;
     this.#channel = pacedChannel(channel);
     this.#peer = coordination.connect({
       principal,
       gateway,
       push: (notification) => this.#push(notification),
     });
-    this.#log = log;
   }
 
   async serve(): Promise<void> {
@@ -98,7 +94,7 @@ class RpcChannel {
       return undefined;
     }
     const cut = tooOften ?? (isWait ? AbortSignal.abort(failure('quota', QUOTA)) : undefined);
-    const leave = this.#inFlight?.enter();
+    const leave = this.#options.inFlight?.enter();
     this.#turn = this.#afterTurn(async () => {
       try {
         if (refusal !== undefined) await this.#channel.write(refusal);
@@ -166,13 +162,13 @@ class RpcChannel {
   }
 
   #afterTurn(work: () => Promise<void>): Promise<void> {
-    const { id } = this.#options.principal;
+    const { principal, log } = this.#options;
     const inTurn = async () => {
-      await streamTurns.enter(id);
+      await streamTurns.enter(principal.id);
       await work();
     };
     return this.#turn.then(inTurn).catch((error: unknown) => {
-      this.#log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
+      log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
     });
   }
 }

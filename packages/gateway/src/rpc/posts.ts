@@ -301,7 +301,7 @@ function resultsOf(method: string, body: unknown, answer: RpcAnswer): readonly G
   });
 }
 
-/** Does an Accept header name the media type, and not only to refuse it? */
+/** Does an Accept header name it, and not only to refuse it? */
 export function accepts(header: string | undefined, type: string): boolean {
   return header?.split(',').some((range) => isAccepted(range, type)) ?? false;
 }

@@ -351,7 +351,7 @@ describe('the rest of the page', () => {
     const page = await world.signIn();
     expect(await page.get('session')).toMatchObject({
       principal: 'admin',
-      rights: { calls: 'all', agents: true, commands: false },
+      rights: { agents: true, commands: false },
       parts: { jobs: false, coordination: false, audit: true },
     });
     for (const path of ['jobs', 'sessions', 'approvals']) {
@@ -361,7 +361,7 @@ describe('the rest of the page', () => {
         fix: expect.any(String),
       });
     }
-    expect(await page.get('overview')).toMatchObject({ agents: { total: 1 } });
+    expect(await page.get('overview')).toMatchObject({ scope: 'all', agents: { total: 1 } });
     expect((await page.send('GET', 'nothing')).status).toBe(404);
     expect((await page.send('DELETE', 'agents')).status).toBe(405);
     expect((await page.send('POST', 'agents/percy/approve', { x: 1 })).status).toBe(200);

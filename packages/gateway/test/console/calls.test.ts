@@ -65,8 +65,8 @@ describe('calls on the page', () => {
     await world.journal.flushed();
     const page = await world.signIn();
     const of = async (query: string) =>
-      (await page.get(`calls?${query}`)).calls.map(({ span_id }: { span_id: string }) =>
-        Number(span_id[0]),
+      (await page.get(`calls?${query}`)).calls.map(({ call_id }: { call_id: string }) =>
+        Number(call_id.split('.')[1]?.[0]),
       );
     expect(await of('agent=second')).toEqual([1]);
     expect(await of('agent=first,percy')).toEqual([2, 1]);

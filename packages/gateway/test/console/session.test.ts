@@ -226,7 +226,8 @@ describe('a session of the console', () => {
     await using world = await openConsoleWorld(agents, { authenticator });
     const page = await signIn(world.url, 'first-key-0123456789');
     keys.current = keyed('first-key-0123456789', ['agent:percy']);
-    expect((await page.get('session')).rights).toMatchObject({ calls: 'own', keys: false });
+    expect((await page.get('session')).rights).toMatchObject({ agents: false, keys: false });
+    expect((await page.get('overview')).scope).toBe('own');
     keys.current = keyed('second-key-0123456789', ['*']);
     expect((await page.send('GET', 'session')).status).toBe(401);
   });
