@@ -65,11 +65,9 @@ function wrongSources({ mcp, security }: AgentToml): WrongName[] {
   const known = mcp.servers.map(({ name }) => `mcp:${name}`);
   return security.vetted_descriptions
     .filter((name) => !name.startsWith('agent:') && !known.includes(name))
-    .map((name) => ({
-      key: 'security.vetted_descriptions',
-      name,
-      near: closestWord(name, known),
-    }));
+    .map((name) => {
+      return { key: 'security.vetted_descriptions', name, near: closestWord(name, known) };
+    });
 }
 
 function wrongLists(servers: readonly ServerHealth[]): WrongName[] {
