@@ -4,7 +4,8 @@
 import { a2aOptionsSchema } from '@starloom/a2a';
 import { revealText, secret, secretOrText } from '@starloom/config';
 import { z } from 'zod';
-import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
+import { TRUST_LEVELS } from '../trust/labels.ts';
+import { trustPolicySchema } from '../trust/policy.ts';
 import { httpUrl, withUniqueNames } from './schemas.ts';
 
 const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();

@@ -1,9 +1,9 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { tryParseJson } from '@starloom/core';
 import type { Block } from '@starloom/sdk';
 import { z } from 'zod';
-import { parseJson } from '../json.ts';
 import type { Labeller } from './seams.ts';
 
 /** A conversation. What is added is on disk at once, where it has a file. */
@@ -196,5 +196,5 @@ function toText(lines: readonly SessionLine[]): string {
 }
 
 function parseLine(line: string): SessionLine | undefined {
-  return lineSchema.safeParse(parseJson(line)).data as SessionLine | undefined;
+  return lineSchema.safeParse(tryParseJson(line)).data as SessionLine | undefined;
 }

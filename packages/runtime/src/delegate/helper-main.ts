@@ -12,7 +12,7 @@ import type { ToolOutcome } from '../core/seams.ts';
 import { AgentSession } from '../core/session.ts';
 import { inWords } from '../providers/in-words.ts';
 import { openProvider, type ProviderConfig } from '../providers/index.ts';
-import { createLabeller } from '../trust/index.ts';
+import { createLabeller } from '../trust/labels.ts';
 import type { AnsweredCall, FromProcess, ProcessTask } from './helper-process.ts';
 
 const MAX_LINE_BYTES = 33_554_432;

@@ -17,7 +17,7 @@ import {
 } from '@starloom/sdk';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
-import { PLAN_TOOL } from '../trust/index.ts';
+import { PLAN_TOOL } from '../trust/plans.ts';
 import type { OpenedProvider } from './provider-host.ts';
 
 const opaque = z.record(z.string(), z.unknown()).exactOptional();

@@ -1,6 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { FabricError, type Fields, silentLog, toFields, toMandateHeaders } from '@starloom/core';
+import {
+  FabricError,
+  type Fields,
+  silentLog,
+  toFields,
+  toMandateHeaders,
+  tryParseJson,
+} from '@starloom/core';
 import {
   type ContentSegment,
   definePlugin,
@@ -11,7 +18,6 @@ import {
   type ToolOutput,
 } from '@starloom/sdk';
 import { z } from 'zod';
-import { parseJson } from '../../json.ts';
 import { ServerToolSource } from '../../mcp/client/server-tool-source.ts';
 import type { Peer } from '../../peers/peer.ts';
 import { failure } from '../../reasons.ts';
@@ -178,7 +184,7 @@ class FabricGateway {
   /** The one that the agent has, or the one that agents of ours have for tasks. */
   async #onlyCapability(to: string, context: CallOf): Promise<string> {
     const [segment] = await this.use('fabric.agent.describe', { agent_id: to }, context);
-    const { agent } = toFields(parseJson(segment?.text ?? ''));
+    const { agent } = toFields(tryParseJson(segment?.text ?? ''));
     const { capabilities } = toFields(agent);
     if (!Array.isArray(capabilities)) throw failure('bad_answer');
     const names = capabilities.map((one) => String(toFields(one).name));
@@ -223,7 +229,7 @@ class FabricGateway {
 
 /** The answer alone; the log of the gateway says which agent gave it. */
 function toAnswer(segments: ContentSegment[]): ToolOutput {
-  const payload = parseJson(segments[0]?.text ?? '');
+  const payload = tryParseJson(segments[0]?.text ?? '');
   const { answer, data } = toFields(toFields(payload).result);
   if (typeof answer !== 'string') throw failure('bad_answer');
   const more = data === undefined ? [] : [JSON.stringify(data, null, 2)];
