@@ -26,9 +26,7 @@ import { failure } from './reasons.ts';
 
 export interface AgentParts extends LoopParts {
   readonly registry: ToolRegistry;
-  /** `models` of agent.json. */
   readonly models: ReadonlyMap<string, IProvider>;
-  /** Names of the tools that only read. */
   readonly reading: () => ReadonlySet<string>;
   readonly config: AgentConfig;
   readonly bus: EventBus;
@@ -36,7 +34,6 @@ export interface AgentParts extends LoopParts {
   readonly sessions: AgentSessions;
   /** Throws when the configuration names tools that do not exist. */
   readonly checkNames: () => void;
-  /** Closes what the agent was put together from. */
   readonly closers: Closers;
 }
 
@@ -123,7 +120,6 @@ export class Agent implements AsyncDisposable {
     return this.#parts.registry.tools;
   }
 
-  /** The tools that this caller may call by name. */
   toolsFor(caller: ToolCaller = 'operator'): ReadonlyMap<string, ITool> {
     const { mcp } = this.config.agent;
     const tools = [...this.tools()].filter(([name]) => mayCall(mcp, caller, name));

@@ -50,7 +50,6 @@ export function openAgentTelemetry(agent: AgentFile, log: Log): AgentTelemetry {
   };
 }
 
-/** Shows refused calls on the bus. */
 export function refusalsOn(bus: EventBus, clock: Clock) {
   return (trace: Trace, tool: string, { code, message }: FabricError): void =>
     createEmit(bus, { sessionId: 'inbound', trace, clock })('SAFETY:REFUSED', {
@@ -60,7 +59,6 @@ export function refusalsOn(bus: EventBus, clock: Clock) {
     });
 }
 
-/** A turn that has not ended. */
 interface OpenTurn {
   readonly startMs: number;
   readonly isRemote: boolean;

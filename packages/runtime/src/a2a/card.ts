@@ -13,7 +13,6 @@ export interface CardFacts {
   readonly versions: readonly string[];
   /** Where the caller reaches the agent, without a slash at the end. */
   readonly base: string;
-  /** Whether callers need a key. */
   readonly needsKey: boolean;
 }
 

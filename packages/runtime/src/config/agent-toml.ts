@@ -176,7 +176,6 @@ export function mcpServersOf({ mcp }: AgentToml): McpServerConfig[] {
   }));
 }
 
-/** The peers with the values of their secrets. */
 export function peersOf({ a2a }: AgentToml): {
   readonly peers: readonly PeerConfig[];
   readonly directory: DirectoryConfig | undefined;

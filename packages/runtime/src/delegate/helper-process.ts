@@ -37,7 +37,6 @@ interface ProcessHost {
   readonly provider: ProviderConfig;
 }
 
-/** What the process is started with. */
 export interface ProcessTask extends Pick<Turn, 'request' | 'trace' | 'hop'> {
   readonly folder: string;
   readonly provider: object;

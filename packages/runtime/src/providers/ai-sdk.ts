@@ -50,7 +50,6 @@ export interface AiSdkProviderOptions {
   readonly log?: Log;
   /** How the vendor keeps tools and system prompt from call to call. */
   readonly cache?: ModelCallOptions['cache'];
-  /** Goes with every call. */
   readonly settings?: Omit<ModelCall, 'prompt' | 'tools' | 'toolChoice' | 'abortSignal'>;
 }
 

@@ -4,7 +4,6 @@ import type { IProvider, ProviderEvent } from '@starloom/sdk';
 import { z } from 'zod';
 import { httpUrl } from '../config/schemas.ts';
 
-/** What a provider is given when it is opened. */
 export interface ProviderHost {
   /** The folder of `agent.json`: packages and relative paths are found from here. */
   readonly folder: string;

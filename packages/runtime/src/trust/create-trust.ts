@@ -21,7 +21,6 @@ export interface TrustOptions {
   readonly rootsFor?: ((tool: ITool) => readonly string[]) | undefined;
   /** Words that the operator wrote for this tool: arguments and settings of its server. */
   readonly constantsFor?: ((tool: ITool) => readonly string[]) | undefined;
-  /** The tools of the agent. */
   readonly tools?: (() => ReadonlyMap<string, ITool>) | undefined;
   readonly log?: Log | undefined;
 }
@@ -39,7 +38,6 @@ export interface TrustParts {
   close(): Promise<void>;
 }
 
-/** Labels, verification and the record of decisions of one agent. */
 export function createTrust(options: TrustOptions): TrustParts {
   const { userTrust = 'vetted', clock, folder, log = silentLog } = options;
   const { rootsFor = () => [], constantsFor = () => [], tools: known = () => new Map() } = options;
