@@ -80,10 +80,7 @@ function toSkill(tool: ExposedTool): AgentSkill {
 }
 
 function schemasOf(tools: readonly ExposedTool[]) {
-  const entries = tools.map(({ listedName, parameters }) => [
-    listedName,
-    { inputSchema: parameters },
-  ]);
+  const entries = tools.map((tool) => [tool.listedName, { inputSchema: tool.parameters }]);
   return {
     uri: SCHEMAS_EXTENSION,
     description: 'JSON Schemas of the arguments of each skill',

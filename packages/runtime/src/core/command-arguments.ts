@@ -151,20 +151,14 @@ function toRest(words: readonly Word[]): string {
     .trim();
 }
 
-const WORDS: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  on: true,
-  false: false,
-  no: false,
-  off: false,
-};
+const YES = /^(?:true|yes|on)$/;
+const NO = /^(?:false|no|off)$/;
 
 /** The text as the schema wants it; as it is where that does not work, for the schema to refuse. */
 function toValue(text: string, schema: JsonSchema): unknown {
   const types = typesOf(schema);
   if (types.size === 0 || types.has('string')) return text;
-  if (types.has('boolean') && Object.hasOwn(WORDS, text)) return WORDS[text];
+  if (types.has('boolean') && (YES.test(text) || NO.test(text))) return YES.test(text);
   if (types.has('array')) return toArray(text, schema);
   return jsonOrText(text);
 }

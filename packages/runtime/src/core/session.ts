@@ -59,11 +59,8 @@ function withoutFolded(
   ids: readonly string[],
 ): readonly Block[] {
   const folded = new Set(ids);
-  const at = Math.max(
-    0,
-    blocks.findIndex(({ id }) => folded.has(id)),
-  );
-  return blocks.toSpliced(at, 0, summary).filter(({ id }) => !folded.has(id));
+  const first = blocks.findIndex(({ id }) => folded.has(id));
+  return blocks.toSpliced(Math.max(0, first), 0, summary).filter(({ id }) => !folded.has(id));
 }
 
 /**

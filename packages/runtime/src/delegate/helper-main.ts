@@ -39,9 +39,8 @@ async function work(task: ProcessTask) {
   const key = task.key === undefined ? {} : { api_key: new Secret('env:KEY', task.key) };
   const config = { ...task.provider, ...key } as ProviderConfig;
   const provider = await openProvider(config, { folder, log: silentLog, env: {} });
-  const tools = new Map(
-    task.tools.map((tool) => [tool.name, { ...tool, execute: () => '' } as ITool]),
-  );
+  const named = task.tools.map((tool): ITool => ({ ...tool, execute: () => '' }));
+  const tools = new Map(named.map((tool) => [tool.name, tool]));
   const turn = {
     session: new AgentSession('helper'),
     ...{ request, trace, hop },
