@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTrace, ROOT_HOP, systemClock } from '@starloom/core';
-import { createTrust } from '../src/trust/index.ts';
+import { createTrust } from '../src/trust/create-trust.ts';
 import type { Case } from './case.ts';
 import { toolsOf } from './replay.ts';
 

@@ -16,7 +16,7 @@ import { withinBudget } from './core/budgets.ts';
 import { createEmit, type Emit, type EventBus } from './core/event-bus.ts';
 import { mayCall, type ToolCaller } from './core/exposure.ts';
 import { type LoopParts, runTurn, type Turn, type TurnOutcome } from './core/loop.ts';
-import type { AgentFace, InboundCall, ToolOutcome, TurnOptions, TurnResult } from './core/seams.ts';
+import type { InboundCall, ToolOutcome, TurnOptions, TurnResult } from './core/seams.ts';
 import type { AgentSession } from './core/session.ts';
 import type { AgentSessions, SessionSummary } from './core/sessions.ts';
 import { parseSlashCommand, type SlashCommand } from './core/slash-commands.ts';
@@ -26,9 +26,7 @@ import { failure } from './reasons.ts';
 
 export interface AgentParts extends LoopParts {
   readonly registry: ToolRegistry;
-  /** `models` of agent.json. */
   readonly models: ReadonlyMap<string, IProvider>;
-  /** Names of the tools that only read. */
   readonly reading: () => ReadonlySet<string>;
   readonly config: AgentConfig;
   readonly bus: EventBus;
@@ -36,14 +34,13 @@ export interface AgentParts extends LoopParts {
   readonly sessions: AgentSessions;
   /** Throws when the configuration names tools that do not exist. */
   readonly checkNames: () => void;
-  /** Closes what the agent was put together from. */
   readonly closers: Closers;
 }
 
 /** The session of calls that belong to none. */
 const NO_SESSION = 'inbound';
 
-export class Agent implements AgentFace, AsyncDisposable {
+export class Agent implements AsyncDisposable {
   readonly name: string;
   readonly version: string;
   /** Secrets in it show their reference only. */
@@ -69,7 +66,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     input: string | readonly ContentSegment[],
     options: TurnOptions = {},
   ): Promise<TurnResult> {
-    const segments = options.attachments?.length ? withWords(input) : toSegments(input);
+    const segments = toSegments(input, (options.attachments ?? []).length > 0);
     const { clock, sessions } = this.#parts;
     const { sessionId = sessions.create(), trace = createTrace(), hop = ROOT_HOP } = options;
     const emit = createEmit(this.bus, { sessionId, trace, clock, onEvent: options.onEvent });
@@ -95,6 +92,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     }
   }
 
+  /** Never throws for a call that went wrong: that is an outcome. */
   async callTool(inbound: InboundCall): Promise<ToolOutcome> {
     const { origin, trace, hop, mandate, onEvent, sessionId = NO_SESSION } = inbound;
     const { clock, toolPath } = this.#parts;
@@ -122,7 +120,6 @@ export class Agent implements AgentFace, AsyncDisposable {
     return this.#parts.registry.tools;
   }
 
-  /** The tools that this caller may call by name. */
   toolsFor(caller: ToolCaller = 'operator'): ReadonlyMap<string, ITool> {
     const { mcp } = this.config.agent;
     const tools = [...this.tools()].filter(([name]) => mayCall(mcp, caller, name));
@@ -200,24 +197,16 @@ export class Agent implements AgentFace, AsyncDisposable {
   ): Promise<TurnOutcome> {
     const { session, request, trace, hop, mandate, signal, emit } = turn;
     if (command.kind === 'help') return withoutModel([{ type: 'text', text: command.text }]);
-    if (command.kind === 'problem') {
-      throw failure('command', { problem: command.text });
-    }
-    const call = { id: crypto.randomUUID(), ...command.call };
-    const { result, block, error } = await this.#parts.toolPath.call(
-      {
-        call,
-        origin: 'user',
-        caller,
-        sessionId: session.id,
-        trace: childTrace(trace),
-        hop,
-        mandate,
-        signal,
-        blocks: [request],
-      },
-      emit,
-    );
+    if (command.kind === 'problem') throw failure('command', { problem: command.text });
+    const asked = {
+      call: { id: crypto.randomUUID(), ...command.call },
+      origin: 'user' as const,
+      sessionId: session.id,
+      trace: childTrace(trace),
+      blocks: [request],
+      ...{ caller, hop, mandate, signal },
+    };
+    const { result, block, error } = await this.#parts.toolPath.call(asked, emit);
     session.add(request, block);
     if (error) throw error;
     return withoutModel(result.output);
@@ -243,13 +232,10 @@ export class Agent implements AgentFace, AsyncDisposable {
 }
 
 /** A message may be its attachments alone. */
-function withWords(input: string | readonly ContentSegment[]): readonly ContentSegment[] {
-  const isEmpty = typeof input === 'string' ? input.trim() === '' : input.length === 0;
-  return toSegments(isEmpty ? 'See what is attached.' : input);
-}
-
-function toSegments(input: string | readonly ContentSegment[]): readonly ContentSegment[] {
-  const segments = typeof input === 'string' ? [{ type: 'text' as const, text: input }] : input;
+function toSegments(input: string | readonly ContentSegment[], isAttached: boolean) {
+  const isBlank = typeof input === 'string' ? input.trim() === '' : input.length === 0;
+  const given = isAttached && isBlank ? 'See what is attached.' : input;
+  const segments = typeof given === 'string' ? [{ type: 'text' as const, text: given }] : given;
   if (segments.some(({ text, data }) => text?.trim() || data)) return segments;
   throw failure('empty_message');
 }

@@ -22,7 +22,6 @@ import {
 import type { ToolContext } from '@starloom/sdk';
 
 interface AgentGuardOptions {
-  /** Of `agent.json`. */
   readonly name: string;
   readonly clock?: Clock;
   /** A call from outside was refused before anything of it ran. */
@@ -66,20 +65,20 @@ export class AgentGuard {
     const { depthIsStated } = origin;
     const call = this.#guard.admit(origin, { depthIsStated });
     const capability = toCapability(tool);
-    const above = this.#chainAbove(call, toLink(this.agentId, capability));
-    const cycle = findCycle(above, toLink(this.agentId, capability));
-    if (cycle) this.#guard.refuseCycle(call, cycle);
-    const hop = extendChain({ ...call.hop, chain: above }, this.agentId, capability);
-    return { ...this.enter({ trace: call.trace, hop }), trace: call.trace, hop };
+    return this.#take(call, this.#chainAbove(call, toLink(this.agentId, capability)), capability);
   }
 
   /** A task that a helper of this agent takes: one hop deeper, and refused as a call of others would be. */
   descend({ trace, hop }: Pick<ToolContext, 'trace' | 'hop'>, helper: string): AdmittedCall {
     const call = this.assertMayCall({ trace, hop });
-    const capability = toCapability(`helper:${helper}`);
-    const cycle = findCycle(call.hop.chain, toLink(this.agentId, capability));
+    return this.#take(call, call.hop.chain, toCapability(`helper:${helper}`));
+  }
+
+  #take(call: GuardedCall, chain: string[], capability: string): AdmittedCall {
+    const cycle = findCycle(chain, toLink(this.agentId, capability));
     if (cycle) this.#guard.refuseCycle(call, cycle);
-    const taken = { ...call, hop: extendChain(call.hop, this.agentId, capability) };
+    const hop = extendChain({ ...call.hop, chain }, this.agentId, capability);
+    const taken = { trace: call.trace, hop };
     return { ...this.enter(taken), ...taken };
   }
 

@@ -1,3 +1,5 @@
+import { tryParseJson } from '@starloom/core';
+
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
@@ -16,16 +18,13 @@ export function parseArguments(text: string): unknown {
 }
 
 function parse(text: string): unknown {
-  return text.trim() === '' ? {} : parseJson(text, text);
+  return text.trim() === '' ? {} : jsonOrText(text);
 }
 
-/** What the text says, or `otherwise` where it is no JSON. */
-export function parseJson(text: string, otherwise?: unknown): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return otherwise;
-  }
+/** What the text says, or the text itself where it is no JSON. */
+export function jsonOrText(text: string): unknown {
+  const value = tryParseJson(text);
+  return value === undefined ? text : value;
 }
 
 /** Only those that are known. */

@@ -49,7 +49,9 @@ import { failure } from './reasons.ts';
 import { openAgentTelemetry, refusalsOn } from './telemetry.ts';
 import { pinTools } from './tool-pins/tool-pins.ts';
 import { OfferedTools } from './tool-search/offered-tools.ts';
-import { createTrust, effectOf, PLAN_TOOL } from './trust/index.ts';
+import { createTrust } from './trust/create-trust.ts';
+import { effectOf } from './trust/effect.ts';
+import { PLAN_TOOL } from './trust/plans.ts';
 
 export interface AgentOptions {
   /** An `agent.json`, or the folder of one. */

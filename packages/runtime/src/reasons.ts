@@ -1,4 +1,18 @@
-import { type ErrorCode, reasonTable } from '@starloom/core';
+import { reasonTable, rowsOf } from '@starloom/core';
+
+const badInput = rowsOf('BAD_INPUT');
+const cancelled = rowsOf('CANCELLED');
+const denied = rowsOf('POLICY_DENIED');
+const offline = rowsOf('AGENT_OFFLINE');
+const timeout = rowsOf('TIMEOUT');
+const upstream = rowsOf('UPSTREAM_ERROR');
+const notFound = rowsOf('BAD_INPUT', { http_status: 404 });
+const unsupportedBody = rowsOf('BAD_INPUT', { http_status: 415 });
+const largeBody = rowsOf('BAD_INPUT', { http_status: 413 });
+const invalidRequest = rowsOf('BAD_INPUT', { rpc_code: -32_600 });
+const parseError = rowsOf('BAD_INPUT', { rpc_code: -32_700 });
+const NO_MODEL = '"{package}" brings no model';
+const NO_REDIRECT = 'The redirect was not followed';
 
 export const failure = reasonTable({
   // Turns and sessions
@@ -9,13 +23,11 @@ export const failure = reasonTable({
     'use 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or digit',
   ),
   session_unreadable: badInput('The session {session_id} cannot be read', 'check the state folder'),
-  budget: row(
-    'POLICY_DENIED',
+  budget: denied(
     'The turn used up its {budget}: {limit}',
     'raise limits.{budget} in agent.json, or ask for less at once',
   ),
-  'budget/seconds': row(
-    'TIMEOUT',
+  'budget/seconds': timeout(
     'The turn used up its {budget}: {limit}',
     'raise limits.{budget} in agent.json, or ask for less at once',
   ),
@@ -23,8 +35,7 @@ export const failure = reasonTable({
     'The budget of the task cannot be read: {problem}',
     'give steps and tokens as whole numbers, seconds and money as numbers, all above 0',
   ),
-  repeated_failures: row(
-    'POLICY_DENIED',
+  repeated_failures: denied(
     '{failures} of the last {calls} tool calls failed: the turn was stopped',
     'see the failed calls in the session, then say what to do differently',
   ),
@@ -52,11 +63,7 @@ export const failure = reasonTable({
 
   // Helpers and other agents
   no_such_helper: badInput('There is no helper or agent "{to}"', 'name one of: {known}'),
-  helper_tools: row(
-    'POLICY_DENIED',
-    '{to} may not use {tools}',
-    'leave tools out, or name some of: {has}',
-  ),
+  helper_tools: denied('{to} may not use {tools}', 'leave tools out, or name some of: {has}'),
   helper_provider: badInput(
     'The helper {to} has no model in its process',
     'set provider of the helper in agent.json to one that is no plugin',
@@ -76,13 +83,13 @@ export const failure = reasonTable({
     'There is no key for {package}',
     'set {variable}, or write "api_key": "env:NAME" into provider of agent.json',
   ),
-  not_found: noModel('run "npm install {package}" in the folder of agent.json'),
-  bad_package: noModel('its package.json leads to no module'),
-  import_failed: noModel('see in the log why it cannot be loaded'),
-  no_factory: noModel('name a package of the AI SDK, or export a model from the file'),
-  many_factories: noModel('set provider.factory to one of: {factories}'),
-  no_api: noModel('leave provider.api out, or name one that the package has'),
-  no_model: noModel('use a version of the package for AI SDK 6 or 7'),
+  not_found: badInput(NO_MODEL, 'run "npm install {package}" in the folder of agent.json'),
+  bad_package: badInput(NO_MODEL, 'its package.json leads to no module'),
+  import_failed: badInput(NO_MODEL, 'see in the log why it cannot be loaded'),
+  no_factory: badInput(NO_MODEL, 'name a package of the AI SDK, or export a model from the file'),
+  many_factories: badInput(NO_MODEL, 'set provider.factory to one of: {factories}'),
+  no_api: badInput(NO_MODEL, 'leave provider.api out, or name one that the package has'),
+  no_model: badInput(NO_MODEL, 'use a version of the package for AI SDK 6 or 7'),
   no_such_provider: badInput(
     'No plugin brings a provider "{provider}"',
     'add the plugin that brings it to plugins in agent.json',
@@ -96,27 +103,23 @@ export const failure = reasonTable({
     'The model does not take this content',
     'leave it out, or use a model that takes it',
   ),
-  'unreachable/model': row(
-    'AGENT_OFFLINE',
+  'unreachable/model': offline(
     'The model cannot be reached',
     'check that the service runs at the base_url of the provider',
   ),
-  connection_lost: row(
-    'AGENT_OFFLINE',
+  connection_lost: offline(
     'The connection to the model closed before its answer ended',
     'check that the service runs at the base_url of the provider',
   ),
-  cut_off: row(
-    'AGENT_OFFLINE',
+  cut_off: offline(
     'The answer of the model ended too early',
     'see the log of the service, or of the proxy before it',
   ),
-  network: row(
-    'AGENT_OFFLINE',
+  network: offline(
     "The model's provider cannot be reached ({network})",
     'check the address and that it is running',
   ),
-  silent: row('TIMEOUT', 'The model was silent for too long', 'check the load of the service'),
+  silent: timeout('The model was silent for too long', 'check the load of the service'),
   answer_too_large: upstream('The answer of the model is too large', 'ask for less at once'),
   unreadable_answer: upstream(
     'The answer of the model cannot be read',
@@ -155,32 +158,22 @@ export const failure = reasonTable({
   ),
   port_busy: badInput('Cannot listen on {host}:{port}: the port is taken', 'choose another port'),
   cannot_listen: badInput('Cannot listen on {host}:{port}: {why}', 'choose another address'),
-  'not_found/path': {
-    ...badInput('There is nothing here', 'MCP is at /mcp'),
-    details: { http_status: 404 },
-  },
-  missing: row(
-    'AUTH_DENIED',
+  'not_found/path': notFound('There is nothing here', 'MCP is at /mcp'),
+  missing: rowsOf('AUTH_DENIED')(
     'The call has no mandate',
     'set auth.mandate of the agent "{audience}" in agents.yaml, and call the gateway',
   ),
   unknown_tool: badInput('There is no tool "{tool}"', 'tools/list shows them'),
-  client_gone: row('CANCELLED', 'The client left', 'read the task again'),
-  closing: row('CANCELLED', 'The agent is closing', 'call again when the agent runs'),
-  content_encoding: {
-    ...badInput('The body must not be compressed', 'send the body as it is'),
-    details: { http_status: 415 },
-  },
-  body_too_large: {
-    ...badInput('The body is larger than {limit} bytes', 'send less at once'),
-    details: { http_status: 413 },
-  },
-  bad_body: {
-    ...badInput('The body is no JSON that is taken', 'send plain JSON, without "__proto__"'),
-    details: { rpc_code: -32_600 },
-  },
-  not_json: { ...badInput('The body is not JSON', 'send JSON'), details: { rpc_code: -32_700 } },
-  not_a_request: badInput(
+  client_gone: cancelled('The client left', 'read the task again'),
+  closing: cancelled('The agent is closing', 'call again when the agent runs'),
+  content_encoding: unsupportedBody('The body must not be compressed', 'send the body as it is'),
+  body_too_large: largeBody('The body is larger than {limit} bytes', 'send less at once'),
+  bad_body: invalidRequest(
+    'The body is no JSON that is taken',
+    'send plain JSON, without "__proto__"',
+  ),
+  not_json: parseError('The body is not JSON', 'send JSON'),
+  not_a_request: invalidRequest(
     'The body is no request of JSON-RPC 2.0',
     'send jsonrpc, id, method and params',
   ),
@@ -193,9 +186,8 @@ export const failure = reasonTable({
     'send a data part with "skill" and "arguments"',
   ),
   unknown_question: badInput('This question is no longer open', 'make the call again'),
-  peer_asks: row('INPUT_REQUIRED', 'The peer asks a question', 'answer it with peers:resume'),
-  peer_deadline: row(
-    'TIMEOUT',
+  peer_asks: rowsOf('INPUT_REQUIRED')('The peer asks a question', 'answer it with peers:resume'),
+  peer_deadline: timeout(
     'The peer "{peer}" did not finish within {ms} ms',
     'give it more time, or ask it for less',
   ),
@@ -204,8 +196,7 @@ export const failure = reasonTable({
     'call peers:list, or add it to [[a2a.peers]] of agent.toml',
   ),
   unknown_peer_task: badInput('There is no task "{task}" to resume', 'call peers:list'),
-  skill_not_allowed: row(
-    'POLICY_DENIED',
+  skill_not_allowed: denied(
     'The skill "{skill}" of the peer "{peer}" is not allowed',
     'name an allowed skill, or add it to "skills" of the peer in agent.toml',
   ),
@@ -258,13 +249,11 @@ export const failure = reasonTable({
     'There is no git repository here',
     'set "folder" of the git plugin to its top',
   ),
-  repository_outside: row(
-    'POLICY_DENIED',
+  repository_outside: denied(
     'The repository lies outside of its folder',
     'set "folder" of the git plugin to the main working tree',
   ),
-  filters: row(
-    'POLICY_DENIED',
+  filters: denied(
     'The repository runs programs on what is committed',
     'commit in this repository by hand',
   ),
@@ -272,17 +261,16 @@ export const failure = reasonTable({
     'Git does not know whose commit this is',
     'set "author" of the git plugin to a name and an email',
   ),
-  git_timeout: row(
-    'TIMEOUT',
+  git_timeout: timeout(
     'git {command} took too long',
     'ask for less, or raise timeout_ms of the git plugin',
   ),
   git_failed: badInput('git {command} failed: {said}', 'correct what git complains about'),
   bad_header: badInput('This header may not be set', 'leave the header out'),
-  bad_redirect: noRedirect('the server sent an address that is none'),
-  insecure_redirect: noRedirect('call the address with https, if there is one'),
-  redirected_body: noRedirect('send the request to the address it leads to'),
-  redirected_host: noRedirect('call {address} itself, if that is what is wanted'),
+  bad_redirect: denied(NO_REDIRECT, 'the server sent an address that is none'),
+  insecure_redirect: denied(NO_REDIRECT, 'call the address with https, if there is one'),
+  redirected_body: denied(NO_REDIRECT, 'send the request to the address it leads to'),
+  redirected_host: denied(NO_REDIRECT, 'call {address} itself, if that is what is wanted'),
   too_many_redirects: upstream(
     'The server redirects more than {redirects} times',
     'call the address it leads to',
@@ -300,33 +288,3 @@ export const failure = reasonTable({
   unknown_note: badInput('There is no such note', 'memory:list shows the ids'),
   bad_zone: badInput('There is no such time zone', 'name one such as Europe/Vienna or UTC'),
 });
-
-function row<const Code extends ErrorCode, const Message extends string, const Fix extends string>(
-  code: Code,
-  message: Message,
-  fix: Fix,
-) {
-  return { code, message, fix };
-}
-
-function badInput<const Message extends string, const Fix extends string>(
-  message: Message,
-  fix: Fix,
-) {
-  return row('BAD_INPUT', message, fix);
-}
-
-function upstream<const Message extends string, const Fix extends string>(
-  message: Message,
-  fix: Fix,
-) {
-  return row('UPSTREAM_ERROR', message, fix);
-}
-
-function noModel<const Fix extends string>(fix: Fix) {
-  return badInput('"{package}" brings no model', fix);
-}
-
-function noRedirect<const Fix extends string>(fix: Fix) {
-  return row('POLICY_DENIED', 'The redirect was not followed', fix);
-}

@@ -18,11 +18,13 @@ import type { AgentFile } from './config/agent-file.ts';
 import { type AgentEvent, type AgentEventOf, createEmit, type EventBus } from './core/event-bus.ts';
 import { toAgentId } from './guard.ts';
 
-export interface AgentTelemetry {
+/** Where a tool comes from, such as `mcp:<server>`. */
+type SourceOf = (tool: string) => string | undefined;
+
+interface AgentTelemetry {
   /** Writes to the log that was given; where a collector is configured, it gets the lines as well. */
   readonly log: Log;
-  /** `sourceOf`: where a tool comes from, such as `mcp:<server>`. */
-  observe(bus: EventBus, sourceOf: (tool: string) => string | undefined): void;
+  observe(bus: EventBus, sourceOf: SourceOf): void;
   close(): Promise<void>;
 }
 
@@ -50,17 +52,13 @@ export function openAgentTelemetry(agent: AgentFile, log: Log): AgentTelemetry {
   };
 }
 
-/** Shows refused calls on the bus. */
 export function refusalsOn(bus: EventBus, clock: Clock) {
-  return (trace: Trace, tool: string, { code, message }: FabricError): void =>
-    createEmit(bus, { sessionId: 'inbound', trace, clock })('SAFETY:REFUSED', {
-      tool,
-      code,
-      message,
-    });
+  return (trace: Trace, tool: string, { code, message }: FabricError): void => {
+    const emit = createEmit(bus, { sessionId: 'inbound', trace, clock });
+    emit('SAFETY:REFUSED', { tool, code, message });
+  };
 }
 
-/** A turn that has not ended. */
 interface OpenTurn {
   readonly startMs: number;
   readonly isRemote: boolean;
@@ -76,16 +74,12 @@ type Facts = Pick<EndedSpan, 'name' | 'kind' | 'startMs' | 'endMs'> & {
 
 class AgentSpans {
   readonly #agent: AgentFile;
-  readonly #sourceOf: (tool: string) => string | undefined;
+  readonly #sourceOf: SourceOf;
   readonly #record: (span: EndedSpan) => void;
   /** By the id of their span. */
   readonly #turns = new Map<string, OpenTurn>();
 
-  constructor(
-    agent: AgentFile,
-    sourceOf: (tool: string) => string | undefined,
-    record: (span: EndedSpan) => void,
-  ) {
+  constructor(agent: AgentFile, sourceOf: SourceOf, record: (span: EndedSpan) => void) {
     this.#agent = agent;
     this.#sourceOf = sourceOf;
     this.#record = record;

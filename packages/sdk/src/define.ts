@@ -7,8 +7,6 @@ import type {
   Plugin,
   PluginHost,
   PluginParts,
-  ProviderEvent,
-  ProviderResponse,
   ToolContext,
   ToolOutput,
 } from './interfaces.ts';
@@ -57,11 +55,8 @@ export function defineProvider(provider: {
     name: provider.name,
     readsBlocks: true,
     stream: provider.stream,
-    async generate(prompt, context): Promise<ProviderResponse> {
-      const events: ProviderEvent[] = [];
-      for await (const event of provider.stream(prompt, context)) events.push(event);
-      return foldEvents(events);
-    },
+    generate: async (prompt, context) =>
+      foldEvents(await Array.fromAsync(provider.stream(prompt, context))),
   };
 }
 

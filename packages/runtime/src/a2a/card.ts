@@ -13,7 +13,6 @@ export interface CardFacts {
   readonly versions: readonly string[];
   /** Where the caller reaches the agent, without a slash at the end. */
   readonly base: string;
-  /** Whether callers need a key. */
   readonly needsKey: boolean;
 }
 
@@ -81,10 +80,7 @@ function toSkill(tool: ExposedTool): AgentSkill {
 }
 
 function schemasOf(tools: readonly ExposedTool[]) {
-  const entries = tools.map(({ listedName, parameters }) => [
-    listedName,
-    { inputSchema: parameters },
-  ]);
+  const entries = tools.map((tool) => [tool.listedName, { inputSchema: tool.parameters }]);
   return {
     uri: SCHEMAS_EXTENSION,
     description: 'JSON Schemas of the arguments of each skill',

@@ -39,7 +39,6 @@ const JSON_LIMITS = { depth: 64, nodes: 200_000 };
 const MAX_DUE = 10_000;
 const TAKE_OVER_MS = 10_000;
 const ANONYMOUS = { id: 'anonymous' };
-const INVALID_REQUEST = -32_600;
 const JSON_TYPE = /^application\/(?:a2a\+)?json\s*(?:;|$)/i;
 const RPC_CHECKS = { assertMessage, idOf };
 
@@ -207,7 +206,7 @@ function assertMessage(body: unknown): void {
   const { jsonrpc, method, id } = Object(body) as Record<string, unknown>;
   const isCalled = isObject(body) && jsonrpc === '2.0' && typeof method === 'string';
   if (isCalled && id !== undefined && (id === null || idOf(body) !== null)) return;
-  throw failure('not_a_request', { rpc_code: INVALID_REQUEST });
+  throw failure('not_a_request');
 }
 
 function idOf(body: unknown): string | number | null {

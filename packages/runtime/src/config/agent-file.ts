@@ -3,6 +3,7 @@
 import { connectionUrl } from '@starloom/config';
 import { z } from 'zod';
 import { providerSchema as ownProviderSchema } from '../providers/index.ts';
+import { httpUrl, withUniqueNames } from './schemas.ts';
 
 const pluginProviderSchema = z.strictObject({
   kind: z.literal('plugin').describe('A provider that one of the plugins brings'),
@@ -48,9 +49,7 @@ export const limitsSchema = z.strictObject({
 const toolNames = z.array(z.string().min(1)).default([]);
 
 const mandateSchema = z.strictObject({
-  jwks: z
-    .url({ protocol: /^https?$/ })
-    .describe("The gateway's public keys: http://…/.well-known/jwks.json"),
+  jwks: httpUrl.describe("The gateway's public keys: http://…/.well-known/jwks.json"),
   issuer: z.string().min(1).describe('The realm: issuer in that document'),
   audience: z.string().min(1).optional().describe('Its id at the gateway; default: its name'),
 });
@@ -123,39 +122,27 @@ const helperSchema = z
     error: 'a helper in a process of its own cannot use a provider of a plugin',
   });
 
+const modelSchema = z.strictObject({
+  name: z.string().min(1).max(100).describe('As editors show it'),
+  provider: providerSchema.describe('The model'),
+});
+
 export const agentFileSchema = z.strictObject({
   name: z.string().min(1).max(100).describe('Name of the agent; its agent id is derived from it'),
   version: z.string().min(1).default('0.0.0').describe('Version of the agent'),
   description: z.string().optional().describe('What the agent is for'),
   provider: providerSchema.describe('The model'),
-  models: z
-    .array(
-      z.strictObject({
-        name: z.string().min(1).max(100).describe('As editors show it'),
-        provider: providerSchema.describe('The model'),
-      }),
-    )
-    .default([])
-    .refine((models) => new Set(models.map(({ name }) => name)).size === models.length, {
-      error: 'two models have the same name',
-    })
-    .describe('Other models that a session may choose'),
+  models: withUniqueNames(z.array(modelSchema), 'two models have the same name').describe(
+    'Other models that a session may choose',
+  ),
   system_prompt: z.string().optional().describe('First message to the model'),
-  plugins: z
-    .array(pluginSchema)
-    .default([])
-    .refine((plugins) => new Set(plugins.map(({ name }) => name)).size === plugins.length, {
-      error: 'a plugin is listed twice',
-    })
-    .describe('Plugins, which bring the tools'),
-  helpers: z
-    .array(helperSchema)
-    .max(64)
-    .default([])
-    .refine((helpers) => new Set(helpers.map(({ name }) => name)).size === helpers.length, {
-      error: 'two helpers have the same name',
-    })
-    .describe('Helpers that take tasks by agent:delegate, with fewer tools'),
+  plugins: withUniqueNames(z.array(pluginSchema), 'a plugin is listed twice').describe(
+    'Plugins, which bring the tools',
+  ),
+  helpers: withUniqueNames(
+    z.array(helperSchema).max(64),
+    'two helpers have the same name',
+  ).describe('Helpers that take tasks by agent:delegate, with fewer tools'),
   tool_search: toolSearchSchema.prefault({}).describe('How tools are offered when there are many'),
   expose: exposeSchema
     .prefault({})

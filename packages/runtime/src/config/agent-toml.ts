@@ -4,7 +4,9 @@
 import { a2aOptionsSchema } from '@starloom/a2a';
 import { revealText, secret, secretOrText } from '@starloom/config';
 import { z } from 'zod';
-import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
+import { TRUST_LEVELS } from '../trust/labels.ts';
+import { trustPolicySchema } from '../trust/policy.ts';
+import { httpUrl, withUniqueNames } from './schemas.ts';
 
 const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();
 
@@ -24,10 +26,7 @@ const mcpServerSchema = z
       .describe('Name of the server; its tools are <name>:<tool>'),
     command: z.array(z.string()).min(1).optional().describe('Program and arguments that start it'),
     env: settings.describe('Variables of the program; values may be env:NAME or file:PATH'),
-    url: z
-      .url({ protocol: /^https?$/ })
-      .optional()
-      .describe('Address of a server over HTTP'),
+    url: httpUrl.optional().describe('Address of a server over HTTP'),
     headers: settings.describe('Headers of every request; values may be env:NAME or file:PATH'),
     allowed_tools: z
       .array(z.string())
@@ -42,14 +41,10 @@ const mcpServerSchema = z
   })
   .check((context) => {
     const { command, url, env, headers } = context.value;
-    const complain = (key: string, message: string, fix: string) =>
-      context.issues.push({
-        code: 'custom',
-        message,
-        path: [key],
-        input: context.value,
-        params: { fix },
-      });
+    const complain = (key: string, message: string, fix: string) => {
+      const about = { path: [key], input: context.value, params: { fix } };
+      context.issues.push({ code: 'custom', message, ...about });
+    };
     if (command && url) complain('url', 'a server has "command" or "url"', 'remove one of them');
     if (!command && !url) complain('command', 'missing', 'add "command", or "url" over HTTP');
     if (url && env) complain('env', '"env" is for a server with "command"', 'remove it');
@@ -64,8 +59,7 @@ const { binding, version, url, origins, allow_private, card_keys } = a2aOptionsS
 
 const peerSchema = z.strictObject({
   name: peerName.describe('Name of the agent; tasks are given to it by this name'),
-  card: z
-    .url({ protocol: /^https?$/ })
+  card: httpUrl
     .refine((text) => new URL(text).username === '', { error: 'put credentials into "headers"' })
     .describe('Address of its card, or of the agent'),
   headers: settings.describe('Credentials of every request; values may be env:NAME or file:PATH'),
@@ -78,7 +72,7 @@ const peerSchema = z.strictObject({
 });
 
 const directorySchema = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }).describe('Address of the gateway'),
+  url: httpUrl.describe('Address of the gateway'),
   headers: settings.describe('Credentials; values may be env:NAME or file:PATH'),
   agents: z
     .array(z.union([z.literal('*'), peerName]))
@@ -94,8 +88,7 @@ const a2aSchema = z.strictObject({
     .min(1)
     .default([...A2A_VERSIONS])
     .describe('Versions of the protocol that are served'),
-  public_url: z
-    .url({ protocol: /^https?$/ })
+  public_url: httpUrl
     .optional()
     .describe('Where others reach the agent, for its card; default: the Host of the request'),
   signing_key: secret()
@@ -111,26 +104,18 @@ const a2aSchema = z.strictObject({
     .describe(
       'Who approves calls and answers questions of tools in a task: the caller that gave it, or no one',
     ),
-  peers: z
-    .array(peerSchema)
-    .default([])
-    .refine((peers) => new Set(peers.map(({ name }) => name)).size === peers.length, {
-      error: 'two peers have the same name',
-    })
-    .describe('Agents that tasks may be given to'),
+  peers: withUniqueNames(z.array(peerSchema), 'two peers have the same name').describe(
+    'Agents that tasks may be given to',
+  ),
   directory: directorySchema.optional().describe('A gateway whose agents are peers as well'),
 });
 
 export const agentTomlSchema = z.strictObject({
   mcp: z
     .strictObject({
-      servers: z
-        .array(mcpServerSchema)
-        .default([])
-        .refine((servers) => new Set(servers.map(({ name }) => name)).size === servers.length, {
-          error: 'two servers have the same name',
-        })
-        .describe('MCP servers whose tools the agent uses'),
+      servers: withUniqueNames(z.array(mcpServerSchema), 'two servers have the same name').describe(
+        'MCP servers whose tools the agent uses',
+      ),
       approvals: z
         .enum(['caller', 'never'])
         .default('caller')
@@ -191,7 +176,6 @@ export function mcpServersOf({ mcp }: AgentToml): McpServerConfig[] {
   }));
 }
 
-/** The peers with the values of their secrets. */
 export function peersOf({ a2a }: AgentToml): {
   readonly peers: readonly PeerConfig[];
   readonly directory: DirectoryConfig | undefined;

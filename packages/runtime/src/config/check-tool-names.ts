@@ -53,11 +53,11 @@ function wrongRules(
     .filter((name) => (name.endsWith(':*') ? !families.has(familyOf(name)) : isUnknown(name)))
     .map((name) => {
       const candidates = name.endsWith(':*') ? [...families].map((one) => `${one}:*`) : known;
-      return { key: 'security.tools', name, near: closestWord(name, candidates) };
+      return wrongName('security.tools', name, candidates);
     });
   const always = security.always
     .filter(({ tool }) => isUnknown(tool))
-    .map(({ tool: name }) => ({ key: 'security.always', name, near: closestWord(name, known) }));
+    .map(({ tool }) => wrongName('security.always', tool, known));
   return [...rules, ...always];
 }
 
@@ -65,11 +65,7 @@ function wrongSources({ mcp, security }: AgentToml): WrongName[] {
   const known = mcp.servers.map(({ name }) => `mcp:${name}`);
   return security.vetted_descriptions
     .filter((name) => !name.startsWith('agent:') && !known.includes(name))
-    .map((name) => ({
-      key: 'security.vetted_descriptions',
-      name,
-      near: closestWord(name, known),
-    }));
+    .map((name) => wrongName('security.vetted_descriptions', name, known));
 }
 
 function wrongLists(servers: readonly ServerHealth[]): WrongName[] {
@@ -88,22 +84,22 @@ function wrongTools(
     Object.entries(own).flatMap(([name, { targets = [] }]) => {
       const key = `tools of MCP server ${server}`;
       const isLeftOut = listed !== undefined && !listed.includes('*') && !listed.includes(name);
-      if (isLeftOut) return [{ key, name, near: closestWord(name, listed) }];
+      if (isLeftOut) return [wrongName(key, name, listed)];
       if (!isOnline(servers, server)) return [];
       const tool = tools.get(`${server}:${name}`);
       const offered = [...tools.keys()].filter((one) => familyOf(one) === server);
       const names = offered.map((one) => one.slice(server.length + 1));
-      if (!tool) return [{ key, name, near: closestWord(name, names) }];
+      if (!tool) return [wrongName(key, name, names)];
       const known = Object.keys(Object(tool.parameters.properties));
       return targets
         .filter((target) => !known.includes(target))
-        .map((target) => ({
-          key: `targets of ${tool.name}`,
-          name: target,
-          near: closestWord(target, known),
-        }));
+        .map((target) => wrongName(`targets of ${tool.name}`, target, known));
     }),
   );
+}
+
+function wrongName(key: string, name: string, candidates: readonly string[]): WrongName {
+  return { key, name, near: closestWord(name, candidates) };
 }
 
 function isOnline(servers: readonly ServerHealth[], name: string): boolean {

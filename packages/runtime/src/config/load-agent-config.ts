@@ -53,19 +53,11 @@ export interface GivenConfig {
 
 /** The same for what a program brings instead of files. */
 export async function parseAgentConfig(given: GivenConfig, env: Env): Promise<AgentConfig> {
-  const { folder: cwd } = given;
-  const agent = await loadConfig({
-    schema: agentFileSchema,
-    env,
-    cwd,
-    flags: toFlags(given.agent),
-  });
-  const toml = await loadConfig({
-    schema: agentTomlSchema,
-    env,
-    cwd,
-    flags: toFlags(given.toml ?? {}),
-  });
+  const { folder: cwd, toml: settings = {} } = given;
+  const known = { env, cwd };
+  const flags = toFlags(given.agent);
+  const agent = await loadConfig({ ...known, schema: agentFileSchema, flags });
+  const toml = await loadConfig({ ...known, schema: agentTomlSchema, flags: toFlags(settings) });
   const warnings = [...agent.warnings, ...toml.warnings];
   return { agent: withExposure(agent.value), toml: toml.value, folder: resolve(cwd), warnings };
 }

@@ -15,11 +15,9 @@ import type { PluginEntry } from './agent-file.ts';
 
 const SETUP_TIMEOUT_MS = 30_000;
 
-/** Name → how to load it. */
-export type BuiltInPlugins = Readonly<Record<string, () => Promise<Plugin>>>;
-
-export interface LoadPluginsOptions {
-  readonly builtIn: BuiltInPlugins;
+interface LoadPluginsOptions {
+  /** Name → how to load it. */
+  readonly builtIn: Readonly<Record<string, () => Promise<Plugin>>>;
   readonly folder: string;
   readonly stateFolder?: string | undefined;
   readonly env: PluginHost['env'];
@@ -27,7 +25,7 @@ export interface LoadPluginsOptions {
   readonly log: Log;
 }
 
-export interface LoadedPlugins {
+interface LoadedPlugins {
   readonly sources: readonly ToolSource[];
   readonly providers: readonly IProvider[];
 }
@@ -61,8 +59,12 @@ async function openPlugin(entry: PluginEntry, options: LoadPluginsOptions): Prom
     ? await builtIn[name]?.()
     : await importPlugin(name, folder, Object.keys(builtIn));
   if (!isPlugin(plugin)) {
-    const what = 'it exports no plugin, tool or provider';
-    throw brokenPlugin(name, 'no_plugin', what, 'export default definePlugin({…})');
+    const why = 'it exports no plugin, tool or provider';
+    throw brokenPlugin(name, {
+      problem: 'no_plugin',
+      why,
+      fix: 'export default definePlugin({…})',
+    });
   }
   const host: EditorHost = {
     folder,
@@ -94,8 +96,7 @@ async function importPlugin(
       bad_package: { why: 'its package leads to no module', fix: 'reinstall it' },
       import_failed: { why: reasonOf(cause), fix: 'correct the module' },
     };
-    const { why, fix } = rows[problem];
-    return brokenPlugin(name, problem, why, fix, cause);
+    return brokenPlugin(name, { problem, ...rows[problem], cause });
   });
   const plugin = module.default ?? module.plugin;
   return isPlugin(plugin) ? plugin : toPlugin(name, Object.values(module));
@@ -111,26 +112,15 @@ function toPlugin(name: string, exported: readonly unknown[]): Plugin | undefine
 }
 
 function toSetupFailure(name: string, cause: unknown): FabricError {
-  if (FabricError.is(cause)) {
-    return brokenPlugin(
-      name,
-      'setup_failed',
-      cause.message,
-      String(cause.details.fix ?? 'see above'),
-      cause,
-    );
-  }
   if (isZodError(cause)) {
+    const why = z.prettifyError(cause);
     const fix = `correct the config of plugin "${name}" in agent.json`;
-    return brokenPlugin(name, 'bad_config', z.prettifyError(cause), fix, cause);
+    return brokenPlugin(name, { problem: 'bad_config', why, fix, cause });
   }
-  return brokenPlugin(
-    name,
-    'setup_failed',
-    reasonOf(cause),
-    'correct the plugin or its config',
-    cause,
-  );
+  const fix = FabricError.is(cause)
+    ? String(cause.details.fix ?? 'see above')
+    : 'correct the plugin or its config';
+  return brokenPlugin(name, { problem: 'setup_failed', why: reasonOf(cause), fix, cause });
 }
 
 /** Checked here once: afterwards the core relies on it. */
@@ -143,24 +133,22 @@ function assertTool(tool: ITool, plugin: string, owners: Map<string, string>): v
     typeof parameters === 'object' &&
     typeof execute === 'function';
   if (!isTool) {
+    const why = `its tool ${JSON.stringify(name ?? null)} is incomplete`;
     const fix = 'give every tool a name, a description, parameters and execute: use defineTool';
-    throw brokenPlugin(
-      plugin,
-      'bad_tool',
-      `its tool ${JSON.stringify(name ?? null)} is incomplete`,
-      fix,
-    );
+    throw brokenPlugin(plugin, { problem: 'bad_tool', why, fix });
   }
   const owner = owners.get(name);
   if (owner !== undefined) {
-    const cause = `its tool ${name} is also one of plugin "${owner}"`;
-    throw brokenPlugin(plugin, 'same_tool', cause, 'rename one of them, or leave one plugin out');
+    const why = `its tool ${name} is also one of plugin "${owner}"`;
+    const fix = 'rename one of them, or leave one plugin out';
+    throw brokenPlugin(plugin, { problem: 'same_tool', why, fix });
   }
   owners.set(name, plugin);
   try {
     assertUsableSchema(tool);
   } catch (cause) {
-    throw brokenPlugin(plugin, 'bad_schema', reasonOf(cause), 'correct its parameters', cause);
+    const fix = 'correct its parameters';
+    throw brokenPlugin(plugin, { problem: 'bad_schema', why: reasonOf(cause), fix, cause });
   }
 }
 
@@ -179,10 +167,7 @@ function reasonOf(cause: unknown): string {
 
 function brokenPlugin(
   plugin: string,
-  problem: string,
-  why: string,
-  fix: string,
-  cause?: unknown,
+  { cause, ...about }: { problem: string; why: string; fix: string; cause?: unknown },
 ): FabricError {
-  return failure('plugin', { plugin, problem, why, fix }, cause === undefined ? {} : { cause });
+  return failure('plugin', { plugin, ...about }, cause === undefined ? {} : { cause });
 }

@@ -2,17 +2,16 @@
 // what has no name goes to the parameters not yet named, in the order of the schema. The last text among
 // them takes the rest of the line as it was typed, so that `/run grep "a b" notes.txt` needs no quotes.
 
-import { closestWord, isObject } from '@starloom/core';
+import { closestWord, isObject, tryParseJson } from '@starloom/core';
 import type { ITool, JsonSchema } from '@starloom/sdk';
-import { parseJson } from '../json.ts';
+import { jsonOrText } from '../json.ts';
 
 type ParsedArguments =
   | { readonly args: Readonly<Record<string, unknown>> }
   | { readonly problem: string };
 
 export function toArguments(tool: ITool, words: readonly Word[]): ParsedArguments {
-  const reader = new ArgumentReader(tool);
-  return reader.read(words);
+  return new ArgumentReader(tool).read(words);
 }
 
 export function propertiesOf({ parameters }: ITool): Readonly<Record<string, JsonSchema>> {
@@ -152,26 +151,20 @@ function toRest(words: readonly Word[]): string {
     .trim();
 }
 
-const WORDS: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  on: true,
-  false: false,
-  no: false,
-  off: false,
-};
+const YES = /^(?:true|yes|on)$/;
+const NO = /^(?:false|no|off)$/;
 
 /** The text as the schema wants it; as it is where that does not work, for the schema to refuse. */
 function toValue(text: string, schema: JsonSchema): unknown {
   const types = typesOf(schema);
   if (types.size === 0 || types.has('string')) return text;
-  if (types.has('boolean') && Object.hasOwn(WORDS, text)) return WORDS[text];
+  if (types.has('boolean') && (YES.test(text) || NO.test(text))) return YES.test(text);
   if (types.has('array')) return toArray(text, schema);
-  return parseJson(text, text);
+  return jsonOrText(text);
 }
 
 function toArray(text: string, { items }: JsonSchema): unknown[] {
-  const parsed = text.startsWith('[') ? parseJson(text) : undefined;
+  const parsed = text.startsWith('[') ? tryParseJson(text) : undefined;
   if (Array.isArray(parsed)) return parsed;
   return [toValue(text, isObject(items) ? items : {})];
 }

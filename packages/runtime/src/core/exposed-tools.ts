@@ -84,7 +84,7 @@ function toExposed({
   name,
   description,
   parameters,
-}: Pick<ITool, 'name' | 'description' | 'parameters'>): ExposedTool {
+}: Omit<ExposedTool, 'listedName'>): ExposedTool {
   return { name, listedName: toListedName(name), description, parameters };
 }
 

@@ -114,14 +114,9 @@ async function thinkAndAct(turn: TimedTurn, parts: LoopParts): Promise<TurnOutco
     });
 
   const planning: Planning = {
-    async ask({ prompt, system, tools }) {
-      const context = {
-        tools: new Map(tools),
-        blocks: [],
-        systemPrompt: system,
-        sessionId: session.id,
-        signal,
-      };
+    async ask({ prompt, system: systemPrompt, tools }) {
+      const { id: sessionId } = session;
+      const context = { tools: new Map(tools), blocks: [], systemPrompt, sessionId, signal };
       return callsOf(await ask('plan', { prompt, context, emit: () => {} }));
     },
     show: (steps) => emit('SAFETY:PLAN', { steps }),

@@ -17,14 +17,9 @@ export function createPermission(exposure: Exposure): Permission {
       const reasons = [`${tool.name} is not exposed to ${whom}`];
       return { decision: 'deny', rule: 'not_exposed', reasons };
     }
-    if (tool.approval && origin !== 'user') {
-      return {
-        decision: 'ask',
-        rule: 'tool_approval',
-        reasons: [`${tool.name} asks for approval`],
-      };
-    }
-    return undefined;
+    if (!tool.approval || origin === 'user') return undefined;
+    const reasons = [`${tool.name} asks for approval`];
+    return { decision: 'ask', rule: 'tool_approval', reasons };
   };
 }
 

@@ -24,8 +24,11 @@ import type {
   Trust,
   Usage,
 } from '@starloom/sdk';
+import type { z } from 'zod';
+import type { Agent } from '../agent.ts';
 import type { McpServerConfig } from '../config/agent-toml.ts';
 import type { ProgramOutput, ProgramRun } from '../plugins/run-program.ts';
+import type { plannedSteps } from '../trust/plans.ts';
 import type { Budget, TurnBudget } from './budgets.ts';
 import type { AgentEvent, Emit } from './event-bus.ts';
 import type { ToolCaller } from './exposure.ts';
@@ -72,23 +75,7 @@ export interface CoreContext extends ToolContext {
 }
 
 /** A step of the plan of a turn: a tool, and where the targets of its calls will come from. */
-export interface PlannedStep {
-  readonly tool: string;
-  readonly why?: string | undefined;
-  readonly targets: Readonly<
-    Record<
-      string,
-      {
-        readonly from: 'user' | 'operator' | 'result' | 'person' | 'choice';
-        /** Index of the step whose result holds it. */
-        readonly of?: number | undefined;
-        readonly field?: string | undefined;
-        /** In the words of the user. */
-        readonly like?: string | undefined;
-      }
-    >
-  >;
-}
+export type PlannedStep = z.output<typeof plannedSteps>[number];
 
 export interface Planning {
   /** Asks the model in a context of its own, which holds only this. */
@@ -148,7 +135,8 @@ export type AskCaller = (request: ToolRequest) => ToolContext['ask'];
 
 /** Makes every block there is, with trust, type, source and lineage. */
 export interface Labeller {
-  ofUser(segments: readonly ContentSegment[], userTrust: Trust): Block;
+  /** Default: vetted. */
+  ofUser(segments: readonly ContentSegment[], userTrust?: Trust): Block;
   /** Trusted no more than the least trusted of what the model had seen. */
   ofModel(response: ProviderResponse, seen: readonly Block[]): Block;
   /** `seen`: the context of the call; a trusted tool's result is no better than that. */
@@ -257,12 +245,7 @@ export interface TurnResult {
 }
 
 /** What the faces of an agent (MCP server, editors, A2A, a terminal) need of it. */
-export interface AgentFace {
-  readonly name: string;
-  readonly version: string;
-  turn(input: string | readonly ContentSegment[], options?: TurnOptions): Promise<TurnResult>;
-  /** Never throws for a call that went wrong: that is an outcome. */
-  callTool(request: InboundCall): Promise<ToolOutcome>;
-  tools(): ReadonlyMap<string, ITool>;
-  onToolsChanged(listener: () => void): () => void;
-}
+export type AgentFace = Pick<
+  Agent,
+  'name' | 'version' | 'turn' | 'callTool' | 'tools' | 'onToolsChanged'
+>;

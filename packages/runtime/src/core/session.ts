@@ -1,9 +1,9 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { tryParseJson } from '@starloom/core';
 import type { Block } from '@starloom/sdk';
 import { z } from 'zod';
-import { parseJson } from '../json.ts';
 import type { Labeller } from './seams.ts';
 
 /** A conversation. What is added is on disk at once, where it has a file. */
@@ -59,11 +59,8 @@ function withoutFolded(
   ids: readonly string[],
 ): readonly Block[] {
   const folded = new Set(ids);
-  const at = Math.max(
-    0,
-    blocks.findIndex(({ id }) => folded.has(id)),
-  );
-  return blocks.toSpliced(at, 0, summary).filter(({ id }) => !folded.has(id));
+  const first = blocks.findIndex(({ id }) => folded.has(id));
+  return blocks.toSpliced(Math.max(0, first), 0, summary).filter(({ id }) => !folded.has(id));
 }
 
 /**
@@ -196,5 +193,5 @@ function toText(lines: readonly SessionLine[]): string {
 }
 
 function parseLine(line: string): SessionLine | undefined {
-  return lineSchema.safeParse(parseJson(line)).data as SessionLine | undefined;
+  return lineSchema.safeParse(tryParseJson(line)).data as SessionLine | undefined;
 }

@@ -22,14 +22,11 @@ export function parseSlashCommand(text: string, tools: Tools): SlashCommand | un
   if (start === undefined || name === undefined) return undefined;
   const words = splitWords(text.trimStart().slice(start.length));
   if (words === undefined) return problem('a quote is not closed');
-  const found = findTool(name, tools);
-  if (name === HELP && !('tool' in found)) return help(words[0]?.text, tools);
-  if (!('tool' in found)) return problem(found.problem);
-  const parsed = toArguments(found.tool, words);
-  if ('problem' in parsed) {
-    return problem(`${parsed.problem}\nUsage: ${usageOf(name, found.tool)}`);
-  }
-  return { kind: 'call', call: { name: found.tool.name, args: parsed.args } };
+  const { tool, problem: unknown } = findTool(name, tools);
+  if (!tool) return name === HELP ? help(words[0]?.text, tools) : problem(unknown);
+  const parsed = toArguments(tool, words);
+  if ('problem' in parsed) return problem(`${parsed.problem}\nUsage: ${usageOf(name, tool)}`);
+  return { kind: 'call', call: { name: tool.name, args: parsed.args } };
 }
 
 /** What can be typed, for completion: the shortest name of each tool that means it alone. */
@@ -40,22 +37,19 @@ export function listSlashCommands(tools: Tools): (readonly [name: string, tool: 
 
 function help(topic: string | undefined, tools: Tools): SlashCommand {
   if (topic === undefined) return { kind: 'help', text: helpForAll(listSlashCommands(tools)) };
-  const name = topic.replace(/^\//, '');
-  const found = findTool(name, tools);
-  if (!('tool' in found)) return problem(found.problem);
-  return { kind: 'help', text: helpForOne(commandName(found.tool, tools), found.tool) };
+  const { tool, problem: unknown } = findTool(topic.replace(/^\//, ''), tools);
+  if (!tool) return problem(unknown);
+  return { kind: 'help', text: helpForOne(commandName(tool, tools), tool) };
 }
 
 function commandName(tool: ITool, tools: Tools): string {
   const names = [tool.command, shortName(tool.name)].filter((name) => name !== undefined);
-  return names.find((name) => isToolFound(findTool(name, tools), tool)) ?? tool.name;
+  return names.find((name) => findTool(name, tools).tool === tool) ?? tool.name;
 }
 
-function isToolFound(found: Found, tool: ITool): boolean {
-  return 'tool' in found && found.tool === tool;
-}
-
-type Found = { readonly tool: ITool } | { readonly problem: string };
+type Found =
+  | { readonly tool: ITool; readonly problem?: undefined }
+  | { readonly tool?: undefined; readonly problem: string };
 
 /** A full name wins over a command, a command over the last part of a name. */
 function findTool(name: string, tools: Tools): Found {

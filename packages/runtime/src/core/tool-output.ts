@@ -15,9 +15,7 @@ const MAX_TEXT_CHARACTERS = 1_048_576;
 const MAX_DATA_CHARACTERS = 16_777_216;
 const MAX_CONTEXT_CHARACTERS = 65_536;
 const MAX_FAILURE_CHARACTERS = 8_192;
-const CONTENT: ReadonlySet<ContentType> = new Set([
-  ...(['text', 'image', 'audio', 'video', 'file', 'ui'] as const),
-]);
+const CONTENT = new Set<ContentType>(['text', 'image', 'audio', 'video', 'file', 'ui']);
 
 /** Text, content segments, or anything else as JSON. Throws when it is too large or no JSON. */
 export function toSegments(output: unknown): ContentSegment[] {
@@ -45,10 +43,8 @@ export function toFailure(tool: string, thrown: unknown): FabricError {
     return failure('arguments', { tool, problem }, { cause: thrown });
   }
   const reason = thrown instanceof AgentPainException ? 'pain' : 'tool_failed';
-  const message = shortenText(
-    thrown instanceof Error ? thrown.message : String(thrown),
-    MAX_FAILURE_CHARACTERS,
-  );
+  const said = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = shortenText(said, MAX_FAILURE_CHARACTERS);
   return new FabricError('UPSTREAM_ERROR', message || `The tool ${tool} failed`, {
     details: { ...(thrown instanceof AgentPainException && thrown.details), reason, tool },
     cause: thrown,

@@ -93,7 +93,7 @@ export class ToolPath {
     const final =
       verdict.decision === 'ask' ? await this.#ask(request, tool, verdict, emit) : verdict;
     if (final.decision === 'allow') return final;
-    const { rule, reasons, fix = defaultFix(tool) } = final;
+    const { rule, reasons, fix = `run it where a person can approve ${tool.name}` } = final;
     emit('SAFETY:DENIED', { call, rule, reasons, fix });
     return { ...final, fix };
   }
@@ -107,14 +107,12 @@ export class ToolPath {
       );
     } catch (error) {
       const { trace, signal } = request;
-      if (signal.aborted)
-        return { decision: 'deny', rule: 'cancelled', reasons: ['it was cancelled'] };
-      this.#parts.log.error({ ...trace, tool: tool.name, error: String(error) }, 'a check failed');
-      return {
-        decision: 'deny',
-        rule: 'check_failed',
-        reasons: ['the safety check itself failed'],
+      const deny = (rule: string, reason: string): Verdict => {
+        return { decision: 'deny', rule, reasons: [reason] };
       };
+      if (signal.aborted) return deny('cancelled', 'it was cancelled');
+      this.#parts.log.error({ ...trace, tool: tool.name, error: String(error) }, 'a check failed');
+      return deny('check_failed', 'the safety check itself failed');
     }
   }
 
@@ -155,12 +153,8 @@ export class ToolPath {
     });
     const { signal } = deadline;
     const progress = (message: string, percent?: number) => {
-      if (signal.aborted) return;
-      emit('STREAM:PROGRESS', {
-        call: call.id,
-        message,
-        ...(percent !== undefined && { percent }),
-      });
+      const far = percent !== undefined && { percent };
+      if (!signal.aborted) emit('STREAM:PROGRESS', { call: call.id, message, ...far });
     };
     const question = this.#parts.askCaller?.(request);
     const ask = async (words: string) => {
@@ -249,19 +243,10 @@ function missingTool(request: ToolRequest, registry: ToolRegistry): FabricError 
   });
 }
 
-function toDenial(tool: ITool, { rule, reasons, fix }: Verdict): FabricError {
-  return new FabricError('POLICY_DENIED', `${tool.name} was denied: ${reasons.join('; ')}`, {
-    details: {
-      reason: rule,
-      tool: tool.name,
-      reasons,
-      fix: fix ?? defaultFix(tool),
-    },
+function toDenial({ name: tool }: ITool, { rule, reasons, fix }: Verdict): FabricError {
+  return new FabricError('POLICY_DENIED', `${tool} was denied: ${reasons.join('; ')}`, {
+    details: { reason: rule, tool, reasons, fix },
   });
-}
-
-function defaultFix({ name }: ITool): string {
-  return `run it where a person can approve ${name}`;
 }
 
 function tooSlow({ name, timeoutMs = DEFAULT_TIMEOUT_MS }: ITool): FabricError {

@@ -2,7 +2,7 @@
 // it first: a server that starts later cannot take the place of a plugin's tool.
 
 import { closestWord, type Log, orAborted, silentLog } from '@starloom/core';
-import type { ITool } from '@starloom/sdk';
+import type { ITool, PluginParts } from '@starloom/sdk';
 import { deadlineSignal } from '@starloom/wire';
 import type { ToolSource } from './seams.ts';
 
@@ -97,10 +97,8 @@ export class ToolRegistry {
     try {
       return source.list();
     } catch (error) {
-      this.#log.error(
-        { error: String(error) },
-        'a source of tools is left out: it cannot list them',
-      );
+      const message = 'a source of tools is left out: it cannot list them';
+      this.#log.error({ error: String(error) }, message);
       return [];
     }
   }
@@ -123,13 +121,6 @@ export function shortName(name: string): string {
 }
 
 /** A source that never changes, such as the tools of a plugin. */
-export function fixedSource(
-  tools: readonly ITool[],
-  close?: () => Promise<void> | void,
-): ToolSource {
-  return {
-    list: () => tools,
-    onChange: () => () => {},
-    close: async () => close?.(),
-  };
+export function fixedSource(tools: readonly ITool[], close?: PluginParts['close']): ToolSource {
+  return { list: () => tools, onChange: () => () => {}, close: async () => close?.() };
 }

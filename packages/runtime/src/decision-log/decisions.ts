@@ -169,7 +169,6 @@ class DecisionFile {
     this.#write(this.#chain.sign({ type: 'open', version: 2, public_key: this.publicKey }));
   }
 
-  /** Decisions that no signature covers yet. */
   get unsealed(): number {
     return this.#chain.unsealed;
   }

@@ -29,6 +29,8 @@ const delegateSchema = z.strictObject({
 });
 
 type Delegated = z.output<typeof delegateSchema>;
+/** What came back, and what it cost as far as that is known. */
+type Delivered = { readonly output: ToolOutput; readonly steps?: number; readonly usage?: object };
 
 interface DelegationOptions {
   readonly helpers: readonly HelperEntry[];
@@ -84,9 +86,8 @@ export function createDelegation(options: DelegationOptions): ITool | undefined 
     const end = (facts: object) =>
       emit('EXEC:RETURNED', { call, to, kind, ms: clock.monotonic() - started, ...facts });
     try {
-      const { output, ...cost } = await (kind === 'helper' || kind === 'process'
-        ? askHelper(given, context)
-        : askPeer(given, context, kind));
+      const ask = kind === 'helper' || kind === 'process' ? askHelper : askPeer;
+      const { output, ...cost }: Delivered = await ask(given, context, kind);
       end(cost);
       return output;
     } catch (thrown) {
@@ -96,19 +97,14 @@ export function createDelegation(options: DelegationOptions): ITool | undefined 
     }
   }
 
-  async function askHelper(given: Delegated, context: CoreContext) {
+  async function askHelper(given: Delegated, context: CoreContext, kind: DelegateKind) {
     const { request, emit } = context[CALL];
     const { signal, trace, hop } = context;
     const helper = helpers.find(({ name }) => name === given.to) as HelperEntry;
     const tools = team.toolsOf(helper, request.allowed, given.tools);
     using place = guard.descend({ trace, hop }, helper.name);
-    emit('EXEC:DELEGATED', {
-      call: request.call.id,
-      to: helper.name,
-      kind: kindOf(helper.name),
-      hop: place.hop,
-      tools: [...tools],
-    });
+    const named = { call: request.call.id, to: helper.name, kind };
+    emit('EXEC:DELEGATED', { ...named, hop: place.hop, tools: [...tools] });
     const work: HelperWork = {
       ...{ helper, task: given.task, tools, request, emit, signal, trace, hop: place.hop },
       budget: leastOf(given.budget, { seconds: given.deadline }),

@@ -12,7 +12,7 @@ import type { ToolOutcome } from '../core/seams.ts';
 import { AgentSession } from '../core/session.ts';
 import { inWords } from '../providers/in-words.ts';
 import { openProvider, type ProviderConfig } from '../providers/index.ts';
-import { createLabeller } from '../trust/index.ts';
+import { createLabeller } from '../trust/labels.ts';
 import type { AnsweredCall, FromProcess, ProcessTask } from './helper-process.ts';
 
 const MAX_LINE_BYTES = 33_554_432;
@@ -39,9 +39,8 @@ async function work(task: ProcessTask) {
   const key = task.key === undefined ? {} : { api_key: new Secret('env:KEY', task.key) };
   const config = { ...task.provider, ...key } as ProviderConfig;
   const provider = await openProvider(config, { folder, log: silentLog, env: {} });
-  const tools = new Map(
-    task.tools.map((tool) => [tool.name, { ...tool, execute: () => '' } as ITool]),
-  );
+  const named = task.tools.map((tool): ITool => ({ ...tool, execute: () => '' }));
+  const tools = new Map(named.map((tool) => [tool.name, tool]));
   const turn = {
     session: new AgentSession('helper'),
     ...{ request, trace, hop },

@@ -30,14 +30,13 @@ export interface ProcessWork {
   readonly parts: LoopParts;
 }
 
-export interface ProcessHost {
+interface ProcessHost {
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Of helpers that have none of their own. */
   readonly provider: ProviderConfig;
 }
 
-/** What the process is started with. */
 export interface ProcessTask extends Pick<Turn, 'request' | 'trace' | 'hop'> {
   readonly folder: string;
   readonly provider: object;
@@ -72,7 +71,6 @@ export async function runInProcess(work: ProcessWork, host: ProcessHost): Promis
     clock,
   });
   const { signal } = time;
-  const turn = { ...work.turn, signal };
   const ending = extname(import.meta.url);
   const file = fileURLToPath(new URL(`./helper-main${ending}`, import.meta.url));
   const conditions = ending === '.ts' ? ['--conditions=@starloom/source'] : [];
@@ -89,13 +87,13 @@ export async function runInProcess(work: ProcessWork, host: ProcessHost): Promis
     signal.throwIfAborted();
     await writeNdjson(child.stdin, toTask(work, host));
     const answer = (answered: AnsweredCall) => writeNdjson(child.stdin, answered);
-    const calls = new ProcessCalls({ ...turn, time }, parts, answer);
+    const take = createTaker({ ...work.turn, signal, time }, parts, answer);
     for await (const line of readNdjson(child.stdout, { maxLineBytes: MAX_LINE_BYTES })) {
       const message = line as FromProcess;
       if ('done' in message) return message.done;
       if ('ok' in message)
         throw fromErrorPayload(message) ?? failure('helper_failed', { to: helper.name });
-      calls.take(message);
+      take(message);
     }
     signal.throwIfAborted();
     const exit = await child.exited;
@@ -123,50 +121,40 @@ function toTask({ helper, turn, parts }: ProcessWork, host: ProcessHost): Proces
   return { request, trace, hop, folder: host.folder, provider, key, limits, system, tools };
 }
 
-type TimedTurn = Turn & { readonly time: DeadlineSignal };
+/**
+ * Takes what the process says, and runs its calls. Its context is kept here: what the process says of it does not
+ * count. Throws when the budget of the caller is used up.
+ */
+function createTaker(
+  turn: Turn & { readonly time: DeadlineSignal },
+  { system, labeller, toolPath }: LoopParts,
+  answer: (answer: AnsweredCall) => Promise<void>,
+): (message: FromProcess) => void {
+  const { budget, emit, session, trace, hop, mandate, signal, allowed, time } = turn;
+  let blocks: ToolRequest['blocks'] = [...(system ? [system] : []), turn.request];
 
-/** Runs the calls of the process. Its context is kept here: what the process says of it does not count. */
-class ProcessCalls {
-  readonly #turn: TimedTurn;
-  readonly #parts: LoopParts;
-  readonly #answer: (answer: AnsweredCall) => Promise<void>;
-  #blocks: ToolRequest['blocks'];
-
-  constructor(turn: TimedTurn, parts: LoopParts, answer: (answer: AnsweredCall) => Promise<void>) {
-    this.#turn = turn;
-    this.#parts = parts;
-    this.#answer = answer;
-    this.#blocks = [...(parts.system ? [parts.system] : []), turn.request];
-  }
-
-  /** Throws when the budget of the caller is used up. */
-  take(message: FromProcess): void {
-    const { budget, emit } = this.#turn;
+  const run = async (call: ToolRequest['call'], ref: number): Promise<void> => {
+    const said = { segments: [{ type: 'tool_call' as const, toolCall: call }] };
+    blocks = [...blocks, labeller.ofModel(said, blocks)];
+    const request = {
+      ...{ call, trace: childTrace(trace), hop, mandate, signal, allowed, blocks },
+      origin: 'model' as const,
+      sessionId: session.id,
+      pause: () => time.pause(),
+    };
+    const { result, block } = await toolPath.call(request, emit);
+    blocks = [...blocks, block];
+    // A process that has ended needs no answer.
+    await answer({ ref, result, block }).catch(() => {});
+  };
+  return (message) => {
     if ('step' in message) {
       budget?.openStep();
       emit('EXEC:STEP', { step: message.step });
     } else if ('spent' in message) {
       budget?.spend(message.spent.metadata, message.spent.estimate);
     } else if ('call' in message) {
-      void this.#run(message.call, message.ref);
+      void run(message.call, message.ref);
     }
-  }
-
-  async #run(call: ToolRequest['call'], ref: number): Promise<void> {
-    const { session, trace, hop, mandate, signal, allowed, time, emit } = this.#turn;
-    const { labeller, toolPath } = this.#parts;
-    const said = { segments: [{ type: 'tool_call' as const, toolCall: call }] };
-    this.#blocks = [...this.#blocks, labeller.ofModel(said, this.#blocks)];
-    const request = {
-      ...{ call, trace: childTrace(trace), hop, mandate, signal, allowed },
-      origin: 'model' as const,
-      sessionId: session.id,
-      pause: () => time.pause(),
-      blocks: this.#blocks,
-    };
-    const outcome = await toolPath.call(request, emit);
-    this.#blocks = [...this.#blocks, outcome.block];
-    // A process that has ended needs no answer.
-    await this.#answer({ ref, result: outcome.result, block: outcome.block }).catch(() => {});
-  }
+  };
 }

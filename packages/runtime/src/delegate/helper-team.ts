@@ -10,7 +10,6 @@ import type { AgentEventName, Emit } from '../core/event-bus.ts';
 import { type LoopParts, runTurn, type TurnOutcome } from '../core/loop.ts';
 import type { ToolOutcome, ToolRequest } from '../core/seams.ts';
 import { AgentSession } from '../core/session.ts';
-import type { ToolPath } from '../core/tool-path.ts';
 import { failure } from '../reasons.ts';
 import type { ProcessWork } from './helper-process.ts';
 
@@ -27,7 +26,7 @@ export interface HelperWork {
   readonly budget: Budget;
 }
 
-export interface HelperTeamOptions {
+interface HelperTeamOptions {
   /** Of the agent; known when it is put together. */
   readonly parts: () => LoopParts;
   readonly agentName: string;
@@ -35,6 +34,8 @@ export interface HelperTeamOptions {
   readonly providers: ReadonlyMap<string, IProvider>;
   readonly runInProcess: (work: ProcessWork) => Promise<TurnOutcome>;
 }
+
+type ToolCalls = LoopParts['toolPath'];
 
 /** What of a helper's turn is shown as part of its caller's: acts and decisions, not words. */
 const SHOWN: ReadonlySet<AgentEventName> = new Set<AgentEventName>([
@@ -120,25 +121,20 @@ export class HelperTeam {
   }
 
   /** On the path of the agent, as part of the caller's turn: its session, plan and approvals. */
-  #narrowToolPath(
-    { request: outer }: HelperWork,
-    path: LoopParts['toolPath'],
-  ): Pick<ToolPath, 'call'> {
+  #narrowToolPath({ request: outer }: HelperWork, path: ToolCalls): ToolCalls {
+    const { sessionId, planning } = outer;
     return {
       async call(given, emit) {
         const { id } = given.call;
-        const outcome = await path.call(
-          {
-            ...given,
-            call: { ...given.call, id: `${outer.call.id}.${id}` },
-            sessionId: outer.sessionId,
-            ...(outer.planning && { planning: outer.planning }),
-            pause: () => pauseBoth(given, outer),
-            blocks: [...outer.blocks, ...given.blocks],
-          },
-          emit,
-        );
-        return withId(outcome, id);
+        const request = {
+          ...given,
+          call: { ...given.call, id: `${outer.call.id}.${id}` },
+          sessionId,
+          ...(planning && { planning }),
+          pause: () => pauseBoth(given, outer),
+          blocks: [...outer.blocks, ...given.blocks],
+        };
+        return withId(await path.call(request, emit), id);
       },
     };
   }

@@ -43,7 +43,6 @@ export interface EditorFaceOptions {
 
 interface EditorSession extends Entered {
   readonly view: ToolView;
-  /** The prompts that run. */
   readonly running: Set<AbortController>;
   mode: Mode;
   model: string;
@@ -286,7 +285,6 @@ export class EditorFace {
   }
 }
 
-/** The choice of a model, where there is one. */
 function optionsOf({ agent, model }: EditorSession): SessionConfigOption[] {
   const models = agent.models();
   if (models.length < 2) return [];

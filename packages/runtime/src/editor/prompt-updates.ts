@@ -22,7 +22,7 @@ import type {
   ToolCall,
   ToolResult,
 } from '@starloom/sdk';
-import type { AgentEvent, AgentEvents } from '../core/event-bus.ts';
+import type { AgentEvent } from '../core/event-bus.ts';
 import { toBlocks } from '../core/media.ts';
 import type { Attachment } from '../core/seams.ts';
 
@@ -42,10 +42,8 @@ export class PromptUpdates {
   /** By call: what is shown beside its result. */
   readonly #beside = new Map<string, ToolCallContent[]>();
   #plan: PlanEntry[] = [];
-  /** Tools that ran in this prompt. */
   readonly #done: string[] = [];
   #finish: FinishReason | undefined;
-  /** Resolves when all updates have left. */
   #sent: Promise<void> = Promise.resolve();
 
   constructor(client: AgentContext, sessionId: string, view: ToolView) {
@@ -56,7 +54,10 @@ export class PromptUpdates {
 
   readonly note = (event: AgentEvent): void => {
     if (event.type === 'STREAM:STEP') this.#finish = event.data.metadata.finishReason;
-    if (event.type === 'EXEC:EDITED') this.#show(event.data.call, toDiff(event.data));
+    if (event.type === 'EXEC:EDITED') {
+      const { call, path, before: oldText, after: newText } = event.data;
+      this.#show(call, { type: 'diff', path, oldText, newText });
+    }
     if (event.type === 'EXEC:TERMINAL') {
       const { call, terminal: terminalId } = event.data;
       this.#show(call, { type: 'terminal', terminalId });
@@ -126,7 +127,6 @@ export class PromptUpdates {
   }
 }
 
-/** What is needed to describe a tool call. */
 export interface ToolView {
   tools(): ReadonlyMap<string, ITool>;
   /** Relative paths begin here. */
@@ -168,7 +168,6 @@ function toUpdate(event: AgentEvent, view: ToolView): SessionUpdate | undefined 
   }
 }
 
-/** Words or pictures of the agent. */
 function toMessageUpdate(segment: ContentSegment): SessionUpdate | undefined {
   const content = toContentBlock(segment);
   if (!content) return undefined;
@@ -224,10 +223,6 @@ function withStatus(plan: PlanEntry[], tool: string, status: PlanEntry['status']
   const at = plan.findIndex((step) => isOf(step) && step.status !== 'completed');
   const step = plan[at];
   return step && step.status !== status ? plan.with(at, { ...step, status }) : plan;
-}
-
-function toDiff({ path, before, after }: AgentEvents['EXEC:EDITED']): ToolCallContent {
-  return { type: 'diff', path, oldText: before, newText: after };
 }
 
 const TITLE_LENGTH = 120;

@@ -32,7 +32,6 @@ interface Opened {
 export class Workspaces {
   readonly #options: WorkspacesOptions;
   readonly #opened = new Map<string, Opened>();
-  /** Those that are being closed. */
   readonly #closing = new Set<Promise<void>>();
 
   constructor(options: WorkspacesOptions) {

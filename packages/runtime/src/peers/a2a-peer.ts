@@ -7,7 +7,6 @@ import {
   type AgentHandle,
   ArtifactFold,
   CLAIM_LOST,
-  type EventBody,
   FabricError,
   type FinalData,
   type InputRequest,
@@ -74,8 +73,7 @@ export class A2aPeer implements Peer {
 
   async delegate(given: PeerTask, options: DelegateOptions): Promise<PeerOutcome> {
     const task = { ...given, skill: given.skill ?? this.#onlySkill };
-    const id = task.resume ?? crypto.randomUUID();
-    const run = new Delegation(id, this.name, task, this.#options.tasks);
+    const run = new Delegation(this.name, task, this.#options.tasks);
     const ms = Math.min(options.deadlineMs ?? DEFAULT_MS, MAX_MS);
     const reason = () => failure('peer_deadline', { peer: this.name, ms });
     using deadline = deadlineSignal({ ms, parent: options.signal, reason });
@@ -96,8 +94,7 @@ export class A2aPeer implements Peer {
         if (!isOwn) await client.close();
       }
     } catch (error) {
-      const failed = this.#reword(deadline.signal.aborted ? deadline.signal.reason : error);
-      return run.fail(failed);
+      return run.fail(this.#reword(deadline.signal.aborted ? deadline.signal.reason : error));
     }
   }
 
@@ -156,8 +153,8 @@ class Delegation {
   readonly #made = new ArtifactFold();
   #asked: readonly InputRequest[] | undefined;
 
-  constructor(id: string, peer: string, task: PeerTask, tasks: PeerTasks) {
-    this.#id = id;
+  constructor(peer: string, task: PeerTask, tasks: PeerTasks) {
+    this.#id = task.resume ?? crypto.randomUUID();
     this.#peer = peer;
     this.#task = task;
     this.#tasks = tasks;
@@ -184,33 +181,34 @@ class Delegation {
       keep: (handle, kept) => this.#keep(handle, kept?.isRunning ? 'running' : 'done'),
       ask: async (requests, asked) => {
         this.#asked = requests;
-        if (asked?.handle)
-          this.#keep(
-            asked.handle,
-            'asking',
-            requests.map(({ id }) => id),
-          );
+        const questions = requests.map(({ id }) => id);
+        if (asked?.handle) this.#keep(asked.handle, 'asking', questions);
         throw failure('peer_asks');
       },
     });
     for await (const event of events) {
       if (event.type === 'final') return this.#complete(event.data);
-      this.#note(event, onEvent);
+      if (event.type === 'artifact') this.#made.add(event.data);
+      onEvent?.(event);
     }
     throw failure('no_final', { peer: this.#peer });
   }
 
   /** A question is an outcome of its own; a task that was cancelled or failed cannot be gone on with. */
   fail(error: FabricError): PeerOutcome {
-    const about = { peer: this.#peer, task: this.#id };
     if (this.#asked) {
       const question = this.#asked.map(({ message }) => message).join('\n');
-      return { ...about, status: 'asking', question };
+      return { peer: this.#peer, task: this.#id, status: 'asking', question };
     }
     const isLeft = error.details.reason === 'closing' || error.code === 'AGENT_OFFLINE';
     if (!isLeft) this.#tasks.forget(this.#id);
+    return { ...this.#named(), status: 'failed', error };
+  }
+
+  /** With its id where it can be gone on with. */
+  #named(): Pick<PeerOutcome, 'peer' | 'task'> {
     const isKept = this.#tasks.get(this.#id) !== undefined;
-    return { peer: this.#peer, ...(isKept && { task: this.#id }), status: 'failed', error };
+    return { peer: this.#peer, ...(isKept && { task: this.#id }) };
   }
 
   #envelope({ trace, hop, budget, deadlineMs = DEFAULT_MS }: CollectOptions) {
@@ -254,24 +252,12 @@ class Delegation {
     });
   }
 
-  #note(event: EventBody, onEvent: DelegateOptions['onEvent']): void {
-    if (event.type === 'artifact') this.#made.add(event.data);
-    onEvent?.(event);
-  }
-
   #complete({ answer, data }: FinalData): PeerOutcome {
     const made = this.#made.artifacts() ?? [];
     // What the peer answers with comes as an artifact, too: the text is not said twice.
     const artifacts = made.filter(({ text }) => text === undefined || !answer.includes(text));
-    const isKept = this.#tasks.get(this.#id) !== undefined;
-    return {
-      peer: this.#peer,
-      ...(isKept && { task: this.#id }),
-      status: 'completed',
-      text: answer,
-      ...(data !== undefined && { data }),
-      artifacts,
-    };
+    const more = data !== undefined && { data };
+    return { ...this.#named(), status: 'completed', text: answer, ...more, artifacts };
   }
 }
 

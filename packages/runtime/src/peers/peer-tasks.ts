@@ -3,9 +3,8 @@
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { AgentHandle } from '@starloom/core';
+import { type AgentHandle, tryParseJson } from '@starloom/core';
 import { z } from 'zod';
-import { parseJson } from '../json.ts';
 
 const recordSchema = z.object({
   id: z.string(),
@@ -73,7 +72,8 @@ export class PeerTasks {
 function readRecords(path: string | undefined): PeerRecord[] {
   if (path === undefined) return [];
   try {
-    const listed = z.array(z.unknown()).safeParse(parseJson(readFileSync(path, 'utf8'))).data ?? [];
+    const listed =
+      z.array(z.unknown()).safeParse(tryParseJson(readFileSync(path, 'utf8'))).data ?? [];
     return listed.flatMap((record) => recordSchema.safeParse(record).data ?? []);
   } catch {
     return [];

@@ -85,15 +85,8 @@ export class Peers {
 
   /** All that can be asked now, with what they say of themselves; one that is down says why. */
   async list(signal: AbortSignal): Promise<ListedPeer[]> {
-    const described = await Promise.all(
-      [...this.#named.values()].map(async (peer) => ({
-        name: peer.name,
-        ...(await peer.describe(signal).catch((error: unknown) => ({
-          problem: FabricError.from(error),
-        }))),
-      })),
-    );
-    return [...described, ...(await this.#listDirectory(signal))];
+    const named = [...this.#named.values()].map((peer) => describe(peer, signal));
+    return [...(await Promise.all(named)), ...(await this.#listDirectory(signal))];
   }
 
   /** What the model knows of its peers and their tasks; `agent:delegate` gives new ones. */
@@ -148,10 +141,8 @@ export class Peers {
   /** The card of a gateway has a skill `<agent>.<capability>` for everything that we may use. */
   async #listDirectory(signal: AbortSignal): Promise<ListedPeer[]> {
     if (!this.#directory || !this.#takesAll) return [];
-    const card = await this.#directory.describe(signal).catch((error: unknown) => {
-      return { problem: FabricError.from(error) };
-    });
-    if ('problem' in card) return [{ name: 'fabric', ...card }];
+    const card = await describe(this.#directory, signal);
+    if ('problem' in card) return [card];
     const byAgent = Map.groupBy(card.skills, ({ id }) => id.split('.', 1).join(''));
     return [...byAgent]
       .filter(([name]) => AGENT_ID.test(name) && !this.#named.has(name))
@@ -174,6 +165,14 @@ export class Peers {
     const config = { ...at(directory, `/a2a/${name}`), name };
     return new A2aPeer({ config, tasks: this.tasks, log, isMandated: true });
   }
+}
+
+async function describe(peer: A2aPeer, signal: AbortSignal): Promise<ListedPeer> {
+  const { name } = peer;
+  return await peer.describe(signal).then(
+    (description) => ({ name, ...description }),
+    (error: unknown) => ({ name, problem: FabricError.from(error) }),
+  );
 }
 
 /** An agent of the gateway, called as the gateway is. */

@@ -50,7 +50,6 @@ export interface AiSdkProviderOptions {
   readonly log?: Log;
   /** How the vendor keeps tools and system prompt from call to call. */
   readonly cache?: ModelCallOptions['cache'];
-  /** Goes with every call. */
   readonly settings?: Omit<ModelCall, 'prompt' | 'tools' | 'toolChoice' | 'abortSignal'>;
 }
 
@@ -69,10 +68,10 @@ export function createAiSdkProvider(
   async function* ask(
     prompt: string,
     context: IAgentContext,
-    send: (call: ModelCall, answer: ModelAnswer) => AsyncGenerator<ProviderEvent>,
-  ): AsyncGenerator<ProviderEvent> {
-    const { signal, tools } = context;
-    if (signal?.aborted) throw FabricError.from(signal.reason);
+    send: (call: ModelCall, answer: ModelAnswer, signal: AbortSignal) => Events,
+  ): Events {
+    const { signal = new AbortController().signal, tools } = context;
+    if (signal.aborted) throw FabricError.from(signal.reason);
     const started = performance.now();
     const names = namesOf(context);
     const shown = toPrompt(prompt, context);
@@ -81,17 +80,17 @@ export function createAiSdkProvider(
       const asked = await toModelCall(model, shown, tools.values(), { names, cache });
       const merged = mergeMetadata(asked.providerOptions, settings.providerOptions);
       const call = { ...settings, ...asked, ...(merged && { providerOptions: merged as never }) };
-      yield* send({ ...call, ...(signal && { abortSignal: signal }) }, answer);
+      yield* send({ ...call, abortSignal: signal }, answer, signal);
       if (!answer.isFinished) throw answer.isEmpty ? errors.unreadable('') : errors.of('cut_off');
       for (const event of answer.end()) yield withLatency(event, started);
     } catch (error) {
-      throw signal?.aborted ? FabricError.from(signal.reason) : toFailure(error, errors);
+      throw signal.aborted ? FabricError.from(signal.reason) : toFailure(error, errors);
     }
   }
 
-  async function* generate(call: ModelCall, answer: ModelAnswer): AsyncGenerator<ProviderEvent> {
-    const { abortSignal: signal } = call;
-    const result = await unlessAborted(Promise.resolve(model.doGenerate(call)), signal);
+  // A model may not care for its signal.
+  async function* generate(call: ModelCall, answer: ModelAnswer, signal: AbortSignal): Events {
+    const result = await orAborted(Promise.resolve(model.doGenerate(call)), signal);
     const { content, response, ...finish } = result as Readonly<Record<string, unknown>>;
     logWarnings(finish.warnings);
     for (const part of Array.isArray(content) ? content : []) yield* answer.push(part);
@@ -99,9 +98,8 @@ export function createAiSdkProvider(
     yield* answer.push({ ...finish, type: 'finish' });
   }
 
-  async function* stream(call: ModelCall, answer: ModelAnswer): AsyncGenerator<ProviderEvent> {
-    const { abortSignal: signal } = call;
-    const { stream: parts } = await unlessAborted(Promise.resolve(model.doStream(call)), signal);
+  async function* stream(call: ModelCall, answer: ModelAnswer, signal: AbortSignal): Events {
+    const { stream: parts } = await orAborted(Promise.resolve(model.doStream(call)), signal);
     for await (const part of readStream(parts, signal)) {
       if (isObject(part) && part.type === 'error') throw toFailure(part.error, errors);
       if (isObject(part) && part.type === 'stream-start') logWarnings(part.warnings);
@@ -128,24 +126,17 @@ export function createAiSdkProvider(
   };
 }
 
-/** A model may not care for its signal. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  return signal === undefined ? promise : orAborted(promise, signal);
-}
+type Events = AsyncGenerator<ProviderEvent>;
 
 /**
  * What the stream gives, until it ends or the signal aborts. However it is left, the stream is
  * cancelled, and with it the connection behind it.
  */
-async function* readStream<T>(
-  stream: ReadableStream<T>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<T> {
+async function* readStream<T>(stream: ReadableStream<T>, signal: AbortSignal): AsyncGenerator<T> {
   const reader = stream.getReader();
   try {
     while (true) {
-      const reading = reader.read();
-      const { done, value } = await (signal === undefined ? reading : orAborted(reading, signal));
+      const { done, value } = await orAborted(reader.read(), signal);
       if (done) return;
       yield value;
     }

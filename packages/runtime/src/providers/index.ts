@@ -10,7 +10,6 @@ import {
 } from './provider-host.ts';
 import { createScripted, scriptedSchema } from './scripted.ts';
 
-/** `provider` of agent.json. */
 export const providerSchema = z.discriminatedUnion('kind', [
   scriptedSchema,
   openaiCompatibleSchema,

@@ -41,7 +41,6 @@ export class ModelErrors {
     this.excerpt = createExcerpt({ others: key === undefined ? [] : [key] });
   }
 
-  /** An answer whose status is no success. */
   ofStatus({ status, retryAfter, retryAfterMs, body = '' }: UpstreamStatus): FabricError {
     const row = STATUSES[status] ?? (status >= 500 ? BROKEN : status < 400 ? MOVED : REFUSED);
     const wait = toMilliseconds(retryAfterMs) ?? parseRetryAfter(retryAfter, Date.now());
@@ -56,14 +55,12 @@ export class ModelErrors {
     });
   }
 
-  /** No connection, or one that broke. */
   ofConnection(cause: unknown, answered: boolean): FabricError {
     if (FabricError.is(cause)) return cause;
     if (answered) return this.of('connection_lost', {}, cause);
     return this.of('unreachable/model', { reason: unreachableReason(cause) }, cause);
   }
 
-  /** An answer that is not what the API says it is. */
   unreadable(text: string, cause?: unknown): FabricError {
     return this.of('unreadable_answer', { upstream: this.excerpt(text) || undefined }, cause);
   }

@@ -18,7 +18,7 @@ export function openOpenaiCompatible(config: OpenaiCompatibleConfig): OpenedProv
   const { base_url, model, api_key, takes = [], kind: _, ...options } = config;
   const key = api_key?.reveal();
   const errors = new ModelErrors(model, key);
-  const service = new ChatService(base_url, key, errors);
+  const service = createChatService(base_url, key, errors);
 
   async function* ask(prompt: string, context: IAgentContext, stream: boolean) {
     const started = performance.now();
@@ -45,6 +45,11 @@ export function openOpenaiCompatible(config: OpenaiCompatibleConfig): OpenedProv
   };
 }
 
+interface ChatReply {
+  readonly contentType: string;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 async function* readReply(
   { contentType, body }: ChatReply,
   askedForStream: boolean,
@@ -53,7 +58,8 @@ async function* readReply(
 ): AsyncGenerator<ProviderEvent> {
   const answer = new ChatAnswer(names, errors);
   if (!isStream(contentType, askedForStream)) {
-    yield* answer.push(parse(await readWhole(body), errors));
+    const whole = Buffer.concat(await Array.fromAsync(body)).toString('utf8');
+    yield* answer.push(parse(whole, errors));
     yield* answer.end({ isWhole: true });
     return;
   }
@@ -69,10 +75,6 @@ function isStream(contentType: string, askedForStream: boolean): boolean {
   return askedForStream && !/\bjson\b/i.test(contentType);
 }
 
-async function readWhole(body: AsyncIterable<Uint8Array>): Promise<string> {
-  return Buffer.concat(await Array.fromAsync(body)).toString('utf8');
-}
-
 function parse(text: string, errors: ModelErrors): unknown {
   try {
     return JSON.parse(text);
@@ -86,83 +88,69 @@ const SILENCE_MS = 300_000;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 16_384;
 
-interface ChatReply {
-  readonly contentType: string;
-  /** Fails with the errors of a model. Leaving it early closes the connection. */
-  readonly body: AsyncIterable<Uint8Array>;
-}
-
 /** Retries nothing and follows no redirect: a key goes to the configured host and nowhere else. */
-class ChatService {
-  readonly #url: URL;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #errors: ModelErrors;
-  readonly #http: GuardedHttp;
+function createChatService(baseUrl: string, key: string | undefined, errors: ModelErrors) {
+  const url = new URL(baseUrl);
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/chat/completions`;
+  const headers = {
+    'content-type': 'application/json',
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+  };
+  const http = new GuardedHttp({
+    guard: createAddressGuard({ allow: [url.hostname] }),
+    headersTimeout: SILENCE_MS,
+    bodyTimeout: SILENCE_MS,
+  });
 
-  constructor(baseUrl: string, key: string | undefined, modelErrors: ModelErrors) {
-    this.#url = new URL(baseUrl);
-    this.#url.pathname = `${this.#url.pathname.replace(/\/+$/, '')}/chat/completions`;
-    this.#headers = {
-      'content-type': 'application/json',
-      ...(key !== undefined && { authorization: `Bearer ${key}` }),
-    };
-    this.#errors = modelErrors;
-    this.#http = new GuardedHttp({
-      guard: createAddressGuard({ allow: [this.#url.hostname] }),
-      headersTimeout: SILENCE_MS,
-      bodyTimeout: SILENCE_MS,
-    });
-  }
+  const toFailure = (error: FabricError, signal: AbortSignal | undefined, answered: boolean) => {
+    if (signal?.aborted) return FabricError.from(signal.reason);
+    const code = socketErrorCode(error.cause);
+    if (code !== undefined && SILENT.has(code)) return errors.of('silent', {}, error.cause);
+    if (error.details.reason === 'invalid_http') return errors.unreadable('', error.cause);
+    return errors.ofConnection(error.cause ?? error, answered);
+  };
 
-  async ask(request: object, signal: AbortSignal | undefined): Promise<ChatReply> {
-    if (signal?.aborted) throw FabricError.from(signal.reason);
-    const sent = { method: 'POST', headers: this.#headers, body: JSON.stringify(request) };
-    const answer = this.#http.send(this.#url, sent, signal);
-    const { status, headers } = await answer.head.catch((error: FabricError) => {
-      throw this.#failure(error, signal, false);
-    });
-    if (status >= 200 && status < 300) {
-      return { contentType: headers['content-type'] ?? '', body: this.#read(answer, signal) };
-    }
-    const { bytes } = await answer.read(MAX_ERROR_BYTES).catch(() => ({ bytes: '' }));
-    throw this.#errors.ofStatus({
-      status,
-      retryAfter: headers['retry-after'],
-      retryAfterMs: headers['retry-after-ms']?.toString(),
-      body: bytes.toString(),
-    });
-  }
-
-  async close(): Promise<void> {
-    await this.#http.close();
-  }
-
-  async *#read(
-    answer: HttpAnswer,
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<Uint8Array, void, undefined> {
+  /** Fails with the errors of a model. Leaving it early closes the connection. */
+  async function* read(answer: HttpAnswer, signal: AbortSignal | undefined) {
     let length = 0;
     try {
       for await (const chunk of answer.body()) {
         length += chunk.length;
         if (length > MAX_ANSWER_BYTES)
-          throw this.#errors.of('answer_too_large', { limit_bytes: MAX_ANSWER_BYTES });
+          throw errors.of('answer_too_large', { limit_bytes: MAX_ANSWER_BYTES });
         yield chunk;
       }
     } catch (error) {
-      throw this.#failure(FabricError.from(error), signal, true);
+      throw toFailure(FabricError.from(error), signal, true);
     } finally {
       answer.abort(LEFT);
     }
   }
 
-  #failure(error: FabricError, signal: AbortSignal | undefined, answered: boolean): FabricError {
-    if (signal?.aborted) return FabricError.from(signal.reason);
-    const code = socketErrorCode(error.cause);
-    if (code !== undefined && SILENT.has(code)) return this.#errors.of('silent', {}, error.cause);
-    if (error.details.reason === 'invalid_http') return this.#errors.unreadable('', error.cause);
-    return this.#errors.ofConnection(error.cause ?? error, answered);
-  }
+  return {
+    async ask(request: object, signal: AbortSignal | undefined): Promise<ChatReply> {
+      if (signal?.aborted) throw FabricError.from(signal.reason);
+      const answer = http.send(
+        url,
+        { method: 'POST', headers, body: JSON.stringify(request) },
+        signal,
+      );
+      const { status, headers: given } = await answer.head.catch((error: FabricError) => {
+        throw toFailure(error, signal, false);
+      });
+      if (status >= 200 && status < 300) {
+        return { contentType: given['content-type'] ?? '', body: read(answer, signal) };
+      }
+      const { bytes } = await answer.read(MAX_ERROR_BYTES).catch(() => ({ bytes: '' }));
+      throw errors.ofStatus({
+        status,
+        retryAfter: given['retry-after'],
+        retryAfterMs: given['retry-after-ms']?.toString(),
+        body: bytes.toString(),
+      });
+    },
+    close: () => http.close(),
+  };
 }
 
 const SILENT: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);

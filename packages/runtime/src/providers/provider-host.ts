@@ -2,8 +2,8 @@ import { secret } from '@starloom/config';
 import type { Log } from '@starloom/core';
 import type { IProvider, ProviderEvent } from '@starloom/sdk';
 import { z } from 'zod';
+import { httpUrl } from '../config/schemas.ts';
 
-/** What a provider is given when it is opened. */
 export interface ProviderHost {
   /** The folder of `agent.json`: packages and relative paths are found from here. */
   readonly folder: string;
@@ -39,10 +39,7 @@ export const aiSdkSchema = z.strictObject({
   package: z.string().min(1).describe('Such as @ai-sdk/openai, or a file that exports a model'),
   model: z.string().min(1).describe('As the vendor calls it'),
   api_key: secret().exactOptional().describe('env:NAME or file:PATH'),
-  base_url: z
-    .url({ protocol: /^https?$/ })
-    .exactOptional()
-    .describe("Instead of the vendor's own address"),
+  base_url: httpUrl.exactOptional().describe("Instead of the vendor's own address"),
   api: z.enum(['chat', 'responses']).exactOptional().describe('Where a vendor has several'),
   factory: z.string().exactOptional().describe('The export to call, where there are several'),
   settings: z.record(z.string(), z.unknown()).exactOptional().describe('More for the factory'),
@@ -57,7 +54,7 @@ export type AiSdkConfig = z.output<typeof aiSdkSchema>;
 
 export const openaiCompatibleSchema = z.strictObject({
   kind: z.literal('openai-compatible').describe('Ollama, vLLM, llama.cpp and their like'),
-  base_url: z.url({ protocol: /^https?$/ }).describe('Up to /v1: http://127.0.0.1:11434/v1'),
+  base_url: httpUrl.describe('Up to /v1: http://127.0.0.1:11434/v1'),
   model: z.string().min(1).describe('As the server calls it'),
   api_key: secret().exactOptional().describe('env:NAME or file:PATH; local servers need none'),
   ...generationShape,

@@ -17,7 +17,7 @@ import {
 } from '@starloom/sdk';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
-import { PLAN_TOOL } from '../trust/index.ts';
+import { PLAN_TOOL } from '../trust/plans.ts';
 import type { OpenedProvider } from './provider-host.ts';
 
 const opaque = z.record(z.string(), z.unknown()).exactOptional();
@@ -88,14 +88,9 @@ const responseSchema = z.union([
   }),
 ]);
 
-/** What a scripted model says: strings, lists of segments, or responses with more to them. */
-const scriptSchema = z.array(responseSchema).min(1);
-
-export type Script = z.output<typeof scriptSchema>;
-
 export const scriptedSchema = z.strictObject({
   kind: z.literal('scripted').describe('A model that says what its script says'),
-  script: scriptSchema.describe('One answer after the other'),
+  script: z.array(responseSchema).min(1).describe('One answer after the other'),
   cycle: z.boolean().default(false).describe('Begin again after the last answer'),
 });
 
@@ -150,15 +145,11 @@ function* toEvents({ segments }: ScriptedResponse, place: string): Generator<Pro
 }
 
 /** Word by word, as a model would; metadata of a segment comes with its last word. */
-function* toWordEvents({
-  type,
-  text = '',
-  providerMetadata,
-}: ContentSegment): Generator<ProviderEvent> {
-  const kind = type === 'reasoning' ? 'reasoning' : 'text';
-  const pieces = text.match(/\S*\s+|\S+$/g) ?? [];
-  for (const piece of pieces) yield { type: kind, text: piece };
-  if (providerMetadata) yield { type: kind, text: '', providerMetadata };
+function* toWordEvents(segment: ContentSegment): Generator<ProviderEvent> {
+  const { text = '', providerMetadata } = segment;
+  const type = segment.type === 'reasoning' ? 'reasoning' : 'text';
+  for (const piece of text.match(/\S*\s+|\S+$/g) ?? []) yield { type, text: piece };
+  if (providerMetadata) yield { type, text: '', providerMetadata };
 }
 
 function withId(segment: ContentSegment, place: string): ContentSegment {
@@ -179,18 +170,13 @@ function toUuid(place: string): string {
   ].join('-');
 }
 
-function toMetadata({
-  segments,
-  metadata,
-}: ScriptedResponse): NonNullable<ScriptedResponse['metadata']> {
+function toMetadata({ segments, metadata }: ScriptedResponse): ResponseMetadata {
   const hasCalls = segments.some(({ type }) => type === 'tool_call');
   return { finishReason: hasCalls ? 'tool_calls' : 'stop', model: 'scripted', ...metadata };
 }
 
-async function silence(signal: AbortSignal | undefined): Promise<never> {
-  const forever = new Promise<never>(() => {});
-  if (signal === undefined) return forever;
-  return orAborted(forever, signal).catch((reason: unknown) => {
+async function silence(signal = new AbortController().signal): Promise<never> {
+  return orAborted(new Promise<never>(() => {}), signal).catch((reason: unknown) => {
     throw FabricError.from(reason);
   });
 }
@@ -202,7 +188,7 @@ interface ScriptedResponse {
   readonly hang?: true;
 }
 
-export function toResponse(response: Script[number]): ScriptedResponse {
+function toResponse(response: z.output<typeof responseSchema>): ScriptedResponse {
   if (typeof response === 'string') return { segments: [toSegment(response)] };
   if (Array.isArray(response)) return { segments: response.map(toSegment) };
   return { ...response, segments: response.segments.map(toSegment) };

@@ -6,7 +6,6 @@ import { MAX_TOOL_NAME, withNameHash } from '@starloom/core';
 import type { IAgentContext } from '@starloom/sdk';
 
 export interface ToolNames {
-  /** The name on the wire. */
   toWire(name: string): string;
   /** The registered name; a name that was never given out stays as it is. */
   fromWire(name: string): string;

@@ -18,13 +18,13 @@ import {
 } from './descriptions.ts';
 
 /** A definition that is safe to show to a model and to a person. */
-export interface SeenTool extends ToolDefinition {
+interface SeenTool extends ToolDefinition {
   readonly fingerprint: string;
   /** It is not what was first seen under this name. */
   readonly changed: boolean;
 }
 
-export interface ToolPinsOptions {
+interface ToolPinsOptions {
   readonly file: string;
   /** Sources whose descriptions a person has read. */
   readonly vetted: readonly string[];
@@ -118,29 +118,17 @@ export class ToolPins {
 }
 
 function readPins(file: string): Map<string, string> {
-  let text: string;
   try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return new Map();
-    throw damagedPins(file, error);
-  }
-  try {
+    const text = readFileSync(file, 'utf8');
     return new Map(Object.entries(fileSchema.parse(JSON.parse(text)).pins));
-  } catch (error) {
-    throw damagedPins(file, error);
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return new Map();
+    const fix = 'restore the file, or remove it to look at every tool as new';
+    throw new FabricError('BAD_INPUT', 'The pins of tool descriptions cannot be read', {
+      cause,
+      details: { reason: 'tool_pins_damaged', file, fix },
+    });
   }
-}
-
-function damagedPins(file: string, cause: unknown): FabricError {
-  return new FabricError('BAD_INPUT', 'The pins of tool descriptions cannot be read', {
-    cause,
-    details: {
-      reason: 'tool_pins_damaged',
-      file,
-      fix: 'restore the file, or remove it to look at every tool as new',
-    },
-  });
 }
 
 function keyOf(source: string, name: string): string {
@@ -179,23 +167,16 @@ function pinAll(
     const offered = tools.filter((tool) => sourceOf(tool) === owner);
     for (const tool of pins.see(owner, offered)) {
       seen.set(tool.name, tool);
-      warn(
-        tool,
-        offered.find(({ name }) => name === tool.name),
-        log,
-      );
+      const given = offered.find(({ name }) => name === tool.name);
+      warn(tool, given, log);
     }
   }
   return tools.map((tool) => {
     const safe = seen.get(tool.name);
     if (!safe) return tool;
     const { description, parameters } = safe;
-    return {
-      ...tool,
-      description,
-      parameters,
-      execute: (args, context) => tool.execute(args, context),
-    };
+    const execute: ITool['execute'] = (args, context) => tool.execute(args, context);
+    return { ...tool, description, parameters, execute };
   });
 }
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { type Clock, type Log, silentLog } from '@starloom/core';
 import type { ITool, Trust } from '@starloom/sdk';
-import type { AlwaysRule, Verifier } from '../core/seams.ts';
+import type { AlwaysRule, Labeller, Verifier } from '../core/seams.ts';
 import { Decisions } from '../decision-log/decisions.ts';
 import { ToolPins } from '../tool-pins/tool-pins.ts';
-import { createLabeller, type TrustLabeller } from './labels.ts';
+import { createLabeller } from './labels.ts';
 import { Plans } from './plans.ts';
 import { type TrustPolicy, type TrustPolicyInput, trustPolicySchema } from './policy.ts';
 import { isForeign, sourceOf } from './tool-name.ts';
@@ -12,7 +12,7 @@ import { createVerifier } from './verifier.ts';
 
 export interface TrustOptions {
   readonly policy?: TrustPolicyInput | undefined;
-  /** Of what the user says, unless a turn says otherwise. Default `vetted`. */
+  /** Of what the user says. Default `vetted`. */
   readonly userTrust?: Trust | undefined;
   readonly clock: Clock;
   /** State of this agent: decisions and pins are kept below it. */
@@ -21,14 +21,13 @@ export interface TrustOptions {
   readonly rootsFor?: ((tool: ITool) => readonly string[]) | undefined;
   /** Words that the operator wrote for this tool: arguments and settings of its server. */
   readonly constantsFor?: ((tool: ITool) => readonly string[]) | undefined;
-  /** The tools of the agent. */
   readonly tools?: (() => ReadonlyMap<string, ITool>) | undefined;
   readonly log?: Log | undefined;
 }
 
 export interface TrustParts {
   readonly verifier: Verifier;
-  readonly labeller: TrustLabeller;
+  readonly labeller: Labeller;
   /** For sources of foreign tools. */
   readonly pins: ToolPins;
   /** Tools that trust itself brings to these. */
@@ -39,7 +38,6 @@ export interface TrustParts {
   close(): Promise<void>;
 }
 
-/** Labels, verification and the record of decisions of one agent. */
 export function createTrust(options: TrustOptions): TrustParts {
   const { userTrust = 'vetted', clock, folder, log = silentLog } = options;
   const { rootsFor = () => [], constantsFor = () => [], tools: known = () => new Map() } = options;
@@ -62,7 +60,7 @@ export function createTrust(options: TrustOptions): TrustParts {
   return {
     verifier: createVerifier(parts),
     toolsFor: (others) => plans.toolsFor(others),
-    labeller: createLabeller({ userTrust }),
+    labeller: createLabeller(),
     pins,
     decisions,
     allow: (rule) =>

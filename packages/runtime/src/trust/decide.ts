@@ -91,10 +91,8 @@ function askRow(facts: CallFacts): Finding | undefined {
   }
   if (toolRule(policy, tool.name) === 'ask' && !isAlways(policy, tool.name, parts.targets)) {
     const reason = 'the policy of this agent asks before every call';
-    return {
-      ...ask('policy_ask', [reason], 'run it where a person can approve it'),
-      ...always(facts),
-    };
+    const asked = ask('policy_ask', [reason], 'run it where a person can approve it');
+    return { ...asked, ...always(facts) };
   }
   const place = parts.targets.find(({ value }) =>
     [value, ...value.split(/[\s"'`;|&<>()=,]+/)].some(isSensitivePath),

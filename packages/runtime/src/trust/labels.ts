@@ -3,7 +3,7 @@
 // and refuses anything else; the verifier refuses calls out of a context that got round it.
 
 import { FabricError } from '@starloom/core';
-import type { Block, ContentSegment, Trust } from '@starloom/sdk';
+import type { Block, Trust } from '@starloom/sdk';
 import type { Labeller } from '../core/seams.ts';
 import { toForeign } from './texts.ts';
 import { isForeign, sourceOf } from './tool-name.ts';
@@ -78,18 +78,13 @@ function lineageOf(blocks: readonly Block[]): string[] {
   return [...ids].slice(-LINEAGE_BOUND);
 }
 
-export interface TrustLabeller extends Labeller {
-  /** Without `userTrust`: as the agent is configured. */
-  ofUser(segments: readonly ContentSegment[], userTrust?: Trust): Block;
-}
-
 /** Labels every block with who wrote it and whether it may instruct. */
-export function createLabeller(options: { readonly userTrust?: Trust } = {}): TrustLabeller {
+export function createLabeller(): Labeller {
   return {
     ofSystem: (text) =>
       createSystemBlock(text, { trust: 'trusted', type: 'instruction', source: 'config' }),
 
-    ofUser: (segments, userTrust = options.userTrust ?? 'vetted') =>
+    ofUser: (segments, userTrust = 'vetted') =>
       createBlock({
         role: 'user',
         segments,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Target } from './targets.ts';
 
-/** What an operator decides about trust. */
 export const trustPolicySchema = z.strictObject({
   tools: z
     .record(z.string(), z.enum(['named', 'allow', 'ask', 'deny']))

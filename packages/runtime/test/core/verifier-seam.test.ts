@@ -4,7 +4,7 @@ import { createPermission } from '../../src/core/permission.ts';
 import type { Origin, ToolFate, Verdict, Verifier } from '../../src/core/seams.ts';
 import { ToolPath } from '../../src/core/tool-path.ts';
 import { fixedSource, ToolRegistry } from '../../src/core/tool-registry.ts';
-import { createLabeller } from '../../src/trust/index.ts';
+import { createLabeller } from '../../src/trust/labels.ts';
 import { echo, tool } from './world.ts';
 
 const broken = tool('test:broken', () => {

@@ -5,7 +5,11 @@ import { effectOf } from '../../src/trust/effect.ts';
 
 const LISTED = { name: 'one', allowed_tools: ['*'] };
 
-function effect(config: McpServerConfig, name: string, annotations?: object): string {
+function effect(
+  config: McpServerConfig,
+  name: string,
+  annotations?: Record<string, unknown>,
+): string {
   const definition = { name, inputSchema: { type: 'object' as const } };
   const given = annotations ? { ...definition, annotations } : definition;
   return effectOf(toTool(config, given, async () => ''));

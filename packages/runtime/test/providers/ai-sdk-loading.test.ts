@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '@starloom/config';
-import { startFakeModel } from '@starloom/sdk/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createBoundedFetch } from '../../src/providers/ai-sdk/load-model.ts';
 import { openProvider } from '../../src/providers/index.ts';
 import { ModelErrors } from '../../src/providers/model-error.ts';
+import { startFakeModel } from './fake-model/fake-model.ts';
 import { HOST } from './fixtures/open-subject.ts';
 import { context, serveHttp } from './fixtures/raw-server.ts';
 

@@ -1,9 +1,9 @@
 import { silentLog } from '@starloom/core';
 import type { IAgentContext, ITool } from '@starloom/sdk';
-import { startFakeModel } from '@starloom/sdk/testing';
 import { describe, expect, it } from 'vitest';
 import { createCachedContent } from '../../src/providers/ai-sdk/cached-content.ts';
 import { echo, tool } from '../core/world.ts';
+import { startFakeModel } from './fake-model/fake-model.ts';
 import { type PartialConfig, subjectOf } from './fixtures/open-subject.ts';
 
 const read = tool('test:read', () => 'x');

@@ -13,7 +13,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { Verdict } from '../../src/core/seams.ts';
 import { type DecisionRecord, verifyDecisions } from '../../src/decision-log/decision-record.ts';
-import { createTrust, type TrustParts } from '../../src/trust/index.ts';
+import { createTrust, type TrustParts } from '../../src/trust/create-trust.ts';
 import { fetchPage, openTrust, readFile, request, type TrustWorld } from './world.ts';
 
 const ALLOWED: Verdict = { decision: 'allow', rule: 'allowed', reasons: [] };

@@ -5,7 +5,7 @@ import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { foldersIn } from '../../src/config/operator-words.ts';
 import { Grounds } from '../../src/trust/grounds.ts';
-import { createLabeller } from '../../src/trust/index.ts';
+import { createLabeller } from '../../src/trust/labels.ts';
 import { trustPolicySchema } from '../../src/trust/policy.ts';
 import { partsOf } from '../../src/trust/targets.ts';
 import { mcpTool, tool } from './world.ts';

@@ -1,6 +1,6 @@
 import type { Block, ContentSegment } from '@starloom/sdk';
 import { describe, expect, it } from 'vitest';
-import { createLabeller, TRUST_LEVELS } from '../../src/trust/index.ts';
+import { createLabeller, TRUST_LEVELS } from '../../src/trust/labels.ts';
 import { fetchPage, mcpTool, readFile, tool } from './world.ts';
 
 const labeller = createLabeller();
@@ -25,13 +25,9 @@ describe('who wrote it decides what it may be', () => {
   it.each(TRUST_LEVELS)(
     'a user who is %s is labelled so, and untrusted ones do not instruct',
     (level) => {
-      for (const block of [
-        createLabeller({ userTrust: level }).ofUser(words),
-        labeller.ofUser(words, level),
-      ]) {
-        expect(block.trust).toBe(level);
-        expect(block.type).toBe(level === 'untrusted' ? 'data' : 'instruction');
-      }
+      const block = labeller.ofUser(words, level);
+      expect(block.trust).toBe(level);
+      expect(block.type).toBe(level === 'untrusted' ? 'data' : 'instruction');
     },
   );
 

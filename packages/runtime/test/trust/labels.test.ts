@@ -9,7 +9,7 @@ import {
   lowestTrust,
   type NewBlock,
   TRUST_LEVELS,
-} from '../../src/trust/index.ts';
+} from '../../src/trust/labels.ts';
 
 const trust = fc.constantFrom(...TRUST_LEVELS);
 const height = (level: Trust) => TRUST_LEVELS.length - TRUST_LEVELS.indexOf(level);

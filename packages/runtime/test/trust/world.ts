@@ -2,7 +2,7 @@ import { createTrace, ROOT_HOP, systemClock } from '@starloom/core';
 import type { Block, ITool } from '@starloom/sdk';
 import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import type { Origin, ToolRequest } from '../../src/core/seams.ts';
-import { createTrust, type TrustOptions, type TrustParts } from '../../src/trust/index.ts';
+import { createTrust, type TrustOptions, type TrustParts } from '../../src/trust/create-trust.ts';
 
 export interface TrustWorld extends TrustParts, AsyncDisposable {
   readonly folder: string;
@@ -20,7 +20,7 @@ export async function openTrust(
   return {
     ...trust,
     folder: folder.path,
-    user: (text) => labeller.ofUser([{ type: 'text', text }]),
+    user: (text) => labeller.ofUser([{ type: 'text', text }], options.userTrust),
     read: (tool, text) =>
       labeller.ofTool(tool, { id: '1', name: tool.name, output: [{ type: 'text', text }] }),
     async [Symbol.asyncDispose]() {

@@ -1,6 +1,10 @@
 export type {
+  OpenSubject,
+  ProviderFeatures,
+  ProviderSubject,
+} from './contract/provider-subject.ts';
+export type {
   FakeAnswer,
-  FakeApi,
   FakeCall,
   FakeFailure,
   FakeFinish,
@@ -11,20 +15,8 @@ export type {
   FakeReply,
   FakeRequest,
   FakeScript,
-  FakeStoreRequest,
+  FakeService,
   FakeTool,
   FakeUsage,
-} from './fake-api.ts';
-export {
-  FAKE_APIS,
-  type FakeApiName,
-  type FakeModel,
-  type FakeModelOptions,
-  startFakeModel,
-} from './fake-model.ts';
-export {
-  type OpenSubject,
-  type ProviderFeatures,
-  type ProviderSubject,
-  providerContract,
-} from './provider-contract.ts';
+} from './fake-script.ts';
+export { providerContract } from './provider-contract.ts';

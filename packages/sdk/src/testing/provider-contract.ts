@@ -12,12 +12,6 @@ import {
 } from './contract/provider-subject.ts';
 import { questionsContract } from './contract/questions.ts';
 
-export type {
-  OpenSubject,
-  ProviderFeatures,
-  ProviderSubject,
-} from './contract/provider-subject.ts';
-
 export function providerContract(
   name: string,
   open: OpenSubject,

@@ -8,23 +8,14 @@ import {
   isObject,
   toFields,
 } from '@starloom/core';
+import type { Tool } from '@starloom/mcp-client';
 import type { ContentSegment, ITool, ToolContext, ToolEffect, ToolOutput } from '@starloom/sdk';
 import type { McpServerConfig } from '../../config/agent-toml.ts';
 import { failure } from '../../reasons.ts';
 
-interface Hints {
-  readonly readOnlyHint?: unknown;
-  readonly destructiveHint?: unknown;
-}
-
 /** As far as a server described it. */
-interface OfferedTool {
-  readonly name: string;
-  readonly title?: string | undefined;
-  readonly description?: string | undefined;
-  readonly inputSchema?: Fields | undefined;
-  readonly annotations?: Hints;
-}
+type OfferedTool = Pick<Tool, 'name'> &
+  Partial<Pick<Tool, 'title' | 'description' | 'inputSchema' | 'annotations'>>;
 
 const MAX_DESCRIPTION = 8_192;
 
@@ -57,7 +48,7 @@ export function toTool(
   };
 }
 
-function hintedEffect(hints: Hints = {}, isVetted: boolean): ToolEffect | undefined {
+function hintedEffect(hints: Fields = {}, isVetted: boolean): ToolEffect | undefined {
   const { readOnlyHint, destructiveHint } = hints;
   if (isVetted && typeof readOnlyHint === 'boolean') return readOnlyHint ? 'read' : 'act';
   return destructiveHint === true ? 'act' : undefined;
@@ -78,8 +69,8 @@ export function isListed(allowed: readonly string[] | undefined): boolean {
 }
 
 /** What a server's tools come to: not set or `*` is all of them, an empty list none, a list those. */
-export function allowedTools<Tool extends { readonly name: string }>(
-  tools: readonly Tool[],
+export function allowedTools<Named extends { readonly name: string }>(
+  tools: readonly Named[],
   allowed: readonly string[] | undefined,
 ) {
   if (allowed === undefined) return { tools: [...tools], missing: [] as MissingTool[] };

@@ -11,7 +11,6 @@ import type { AgentFace, InboundCall } from '../../core/seams.ts';
 import { type AgentGuard, answerTrace, type Carriers } from '../../guard.ts';
 import type { MandateCheck, MandateRule } from '../../mandate-check.ts';
 import { failure } from '../../reasons.ts';
-
 import type { Asking, McpApprovals } from './mcp-approvals.ts';
 import { Resources } from './resources.ts';
 import { progressOf, toResult } from './to-result.ts';
@@ -159,14 +158,11 @@ export class AgentMcpFace {
   async #ask(args: unknown, known: ServedCall): Promise<CallToolResult> {
     const { prompt, session_id: given } = parseAsk(args);
     if (given !== undefined && !this.#sessions.get(given)) throw failure('unknown_session');
-    const { segments, sessionId, steps, usage } = await this.agent.turn(
-      [{ type: 'text', text: prompt }],
-      {
-        ...known,
-        source: callerOf(known.hop, 'mcp:client'),
-        ...(given !== undefined && { sessionId: given }),
-      },
-    );
+    const { segments, sessionId, steps, usage } = await this.agent.turn(prompt, {
+      ...known,
+      source: callerOf(known.hop, 'mcp:client'),
+      ...(given !== undefined && { sessionId: given }),
+    });
     this.#sessions.set(sessionId, true);
     const { trace } = known;
     const call = { agent_id: this.#guard.agentId, trace, session_id: sessionId, steps, usage };

@@ -99,13 +99,13 @@ export class Resources {
   /** A missing file cannot be watched; it is listed at the next request after it appears. */
   #watch(path: string): void {
     const { signal } = this.#stopping;
-    try {
-      watch(path, { persistent: false, recursive: true, signal }, () => this.#settle()).on(
-        'error',
-        (error) => this.#options.log.debug({ error: String(error) }, 'a resource is not watched'),
-      );
-    } catch (error) {
+    const note = (error: unknown) =>
       this.#options.log.debug({ error: String(error) }, 'a resource is not watched');
+    try {
+      const options = { persistent: false, recursive: true, signal };
+      watch(path, options, () => this.#settle()).on('error', note);
+    } catch (error) {
+      note(error);
     }
   }
 

@@ -3,10 +3,10 @@ import { resolve } from 'node:path';
 import {
   FabricError,
   type Fields,
-  isObject,
   silentLog,
   toFields,
   toMandateHeaders,
+  tryParseJson,
 } from '@starloom/core';
 import {
   type ContentSegment,
@@ -18,7 +18,6 @@ import {
   type ToolOutput,
 } from '@starloom/sdk';
 import { z } from 'zod';
-import { parseJson } from '../../json.ts';
 import { ServerToolSource } from '../../mcp/client/server-tool-source.ts';
 import type { Peer } from '../../peers/peer.ts';
 import { failure } from '../../reasons.ts';
@@ -48,9 +47,19 @@ export default definePlugin({
       key: await readKey(key, host),
       timeoutMs: timeout_ms,
     });
+    const agents = defineTool({
+      name: 'fabric:agents',
+      description: 'Lists other agents that can be called, with what each can do.',
+      command: 'agents',
+      effect: 'read',
+      parameters: z.strictObject({
+        capability: z.string().min(1).optional().describe('Only agents that have it'),
+      }),
+      execute: (args, context) => gateway.use('fabric.agent.list', args, context),
+    });
     const call = callTool(gateway);
     gateways.set(call, gateway);
-    return { tools: [agentsTool(gateway), call], close: () => gateway.close() };
+    return { tools: [agents, call], close: () => gateway.close() };
   },
 });
 
@@ -59,19 +68,6 @@ const gateways = new WeakMap<ITool, FabricGateway>();
 /** How to give tasks to agents of the gateway that one of these tools calls, if one does. */
 export function gatewayOf(tools: readonly ITool[]): FabricGateway | undefined {
   return tools.map((tool) => gateways.get(tool)).find((gateway) => gateway !== undefined);
-}
-
-function agentsTool(gateway: FabricGateway): ITool {
-  return defineTool({
-    name: 'fabric:agents',
-    description: 'Lists other agents that can be called, with what each can do.',
-    command: 'agents',
-    effect: 'read',
-    parameters: z.strictObject({
-      capability: z.string().min(1).optional().describe('Only agents that have it'),
-    }),
-    execute: (args, context) => gateway.use('fabric.agent.list', args, context),
-  });
 }
 
 function callTool(gateway: FabricGateway): ITool {
@@ -129,7 +125,7 @@ const GRACE_MS = 5_000;
  * A gateway as an agent sees it: an MCP server over HTTP with two tools. Calls carry the trace on, one hop
  * deeper; failures keep the code the gateway gave them.
  */
-export class FabricGateway {
+class FabricGateway {
   readonly #options: FabricGatewayOptions;
   readonly #source: ServerToolSource;
 
@@ -150,9 +146,8 @@ export class FabricGateway {
   }
 
   /**
-   * An agent of the gateway. It acts for us under a mandate that the gateway
-   * narrows to `tools`, to the calls that are left and to the deadline, where its manifest asks for one; never
-   * with our key.
+   * An agent of the gateway. Where its manifest asks for a mandate, it acts for us under one that the gateway
+   * narrows to `tools`, to the calls that are left and to the deadline; never with our key.
    */
   peer(name: string, tools?: readonly string[]): Peer {
     return {
@@ -189,7 +184,7 @@ export class FabricGateway {
   /** The one that the agent has, or the one that agents of ours have for tasks. */
   async #onlyCapability(to: string, context: CallOf): Promise<string> {
     const [segment] = await this.use('fabric.agent.describe', { agent_id: to }, context);
-    const { agent } = toFields(parseJson(segment?.text ?? ''));
+    const { agent } = toFields(tryParseJson(segment?.text ?? ''));
     const { capabilities } = toFields(agent);
     if (!Array.isArray(capabilities)) throw failure('bad_answer');
     const names = capabilities.map((one) => String(toFields(one).name));
@@ -234,10 +229,9 @@ export class FabricGateway {
 
 /** The answer alone; the log of the gateway says which agent gave it. */
 function toAnswer(segments: ContentSegment[]): ToolOutput {
-  const payload = parseJson(segments[0]?.text ?? '');
-  const result = isObject(payload) && isObject(payload.result) ? payload.result : undefined;
-  if (typeof result?.answer !== 'string') throw failure('bad_answer');
-  const { answer, data } = result;
+  const payload = tryParseJson(segments[0]?.text ?? '');
+  const { answer, data } = toFields(toFields(payload).result);
+  if (typeof answer !== 'string') throw failure('bad_answer');
   const more = data === undefined ? [] : [JSON.stringify(data, null, 2)];
   return [answer, ...more].filter((text) => text !== '').join('\n\n');
 }

@@ -2,7 +2,7 @@ import { defineTool, type ITool } from '@starloom/sdk';
 import type { Environment } from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../../reasons.ts';
-import { cleaningFilters, type Git, type GitRun, operands, pathsSchema } from './git.ts';
+import { type Git, type GitRun, operands, pathsSchema } from './git.ts';
 
 export const authorSchema = z.strictObject({ name: z.string().min(1), email: z.string().min(1) });
 type Author = z.infer<typeof authorSchema>;
@@ -51,9 +51,11 @@ function identity({ name, email }: Author): Environment {
   };
 }
 
-/** They would have to be run, and nothing of the repository's is. */
+/**
+ * Filters that change what is committed: without them a commit would hold something else, and nothing of the
+ * repository's is run.
+ */
 function assertNoFilters(names: readonly string[]): void {
-  const filters = cleaningFilters(names);
-  if (filters.length === 0) return;
-  throw failure('filters', { filters });
+  const filters = names.filter((name) => /^filter\..+\.(?:clean|process)$/is.test(name));
+  if (filters.length > 0) throw failure('filters', { filters });
 }

@@ -48,7 +48,7 @@ export class Git {
 
   /** A setting of the repository or of the user. Reading one executes nothing. */
   async setting(name: string, { signal }: GitRun): Promise<string | undefined> {
-    const env = { GIT_CONFIG_GLOBAL: undefined };
+    const { GIT_CONFIG_GLOBAL: _, ...env } = ENVIRONMENT;
     const { stdout } = await this.#execute(['config', '--get', name], [], { signal }, env);
     return stdout.trim() || undefined;
   }
@@ -57,15 +57,15 @@ export class Git {
     args: readonly string[],
     settings: readonly Setting[],
     { signal, env = {} }: GitRun,
-    without: Readonly<Record<string, undefined>> = {},
+    environment: Environment = ENVIRONMENT,
   ): Promise<ProgramOutput> {
     const { folder, timeoutMs, maxBytes } = this.#options;
-    const extra = { ...ENVIRONMENT, ...settingsAsEnvironment(settings), ...env, ...without };
+    const extra = { ...environment, ...settingsAsEnvironment(settings), ...env };
     return runProgram({
       command: 'git',
       args: ['--no-pager', `--git-dir=${join(folder, '.git')}`, `--work-tree=${folder}`, ...args],
       cwd: folder,
-      env: childEnvironment({ extra: definedOf(extra) }),
+      env: childEnvironment({ extra }),
       timeoutMs,
       maxBytes,
       signal,
@@ -105,12 +105,6 @@ function settingsAsEnvironment(settings: readonly Setting[]): Environment {
     env[`GIT_CONFIG_VALUE_${index}`] = value;
   }
   return env;
-}
-
-function definedOf(env: Readonly<Record<string, string | undefined>>): Environment {
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
 }
 
 function assertSucceeded(output: ProgramOutput, [command]: readonly string[]): ProgramOutput {
@@ -172,8 +166,7 @@ async function pointerIn(file: string, prefix: string): Promise<string | undefin
   return text?.startsWith(prefix) ? text.slice(prefix.length).trim() : undefined;
 }
 
-/** Name and value of a git setting. */
-export type Setting = readonly [name: string, value: string];
+type Setting = readonly [name: string, value: string];
 
 /** They win over the settings of the repository. An empty name runs no program. */
 const FIXED_SETTINGS: readonly Setting[] = [
@@ -206,18 +199,11 @@ const PROGRAMS =
 function disarm(names: readonly string[]): Setting[] {
   return names.flatMap((name): Setting[] => {
     if (!PROGRAMS.test(name)) return [];
+    if (!/^filter\./i.test(name)) return [[name, '']];
     const driver = name.slice(0, name.lastIndexOf('.'));
-    const isFilter = /^filter\./i.test(name);
-    return isFilter
-      ? [
-          [name, ''],
-          [`${driver}.required`, 'false'],
-        ]
-      : [[name, '']];
+    return [
+      [name, ''],
+      [`${driver}.required`, 'false'],
+    ];
   });
-}
-
-/** Filters that change what is committed; without them a commit would hold something else. */
-export function cleaningFilters(names: readonly string[]): string[] {
-  return names.filter((name) => /^filter\..+\.(?:clean|process)$/is.test(name));
 }

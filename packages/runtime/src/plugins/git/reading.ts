@@ -7,11 +7,7 @@ const PLAIN_LOG = ['--no-color', '--no-show-signature', '--no-notes', '--date=is
 const paths = pathsSchema.optional().describe('Only these files or folders');
 
 export function readingTools(git: Git): ITool[] {
-  return [statusTool(git), diffTool(git), logTool(git), showTool(git), branchesTool(git)];
-}
-
-function statusTool(git: Git): ITool {
-  return defineTool({
+  const status = defineTool({
     name: 'git:status',
     description: 'Shows the branch and what has changed since the last commit.',
     command: 'status',
@@ -22,10 +18,7 @@ function statusTool(git: Git): ITool {
       return git.run(['status', ...options, ...operands(undefined, args.paths)], { signal });
     },
   });
-}
-
-function diffTool(git: Git): ITool {
-  return defineTool({
+  const diff = defineTool({
     name: 'git:diff',
     description: 'Shows changes: of the working tree, of what is staged, or between revisions.',
     command: 'diff',
@@ -42,10 +35,7 @@ function diffTool(git: Git): ITool {
       return shown === '' ? '(no changes)' : shown;
     },
   });
-}
-
-function logTool(git: Git): ITool {
-  return defineTool({
+  const log = defineTool({
     name: 'git:log',
     description: 'Lists commits, the newest first: id, date, author, subject.',
     command: 'log',
@@ -60,10 +50,7 @@ function logTool(git: Git): ITool {
       return git.run(['log', ...options, ...operands(revision, only)], { signal });
     },
   });
-}
-
-function showTool(git: Git): ITool {
-  return defineTool({
+  const show = defineTool({
     name: 'git:show',
     description: 'Shows a commit with its changes, or a file as it was (HEAD~1:path).',
     command: 'show',
@@ -74,10 +61,7 @@ function showTool(git: Git): ITool {
       return git.run(['show', ...options, ...operands(revision, only)], { signal });
     },
   });
-}
-
-function branchesTool(git: Git): ITool {
-  return defineTool({
+  const branches = defineTool({
     name: 'git:branches',
     description: 'Lists the branches; the current one is marked with a star.',
     command: 'branches',
@@ -88,4 +72,5 @@ function branchesTool(git: Git): ITool {
       return git.run(['for-each-ref', '--sort=-committerdate', format, 'refs/heads'], { signal });
     },
   });
+  return [status, diff, log, show, branches];
 }

@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, type ITool } from '@starloom/sdk';
+import { definePlugin, defineTool } from '@starloom/sdk';
 import { createAddressGuard } from '@starloom/wire';
 import { z } from 'zod';
 import { HttpCaller } from './http-caller.ts';
@@ -28,34 +28,28 @@ export default definePlugin({
       maxBytes: max_bytes,
       maxRedirects: max_redirects,
     });
-    return { tools: [getTool(caller), requestTool(caller)], close: () => caller.close() };
+    const get = defineTool({
+      name: 'http:get',
+      description: 'Fetches a page or document from the public web, as text.',
+      command: 'get',
+      effect: 'read',
+      targets: ['url'],
+      parameters: z.strictObject({ url: z.string().max(8_192), headers }),
+      execute: (args, { signal }) => caller.call({ method: 'GET', ...args }, signal),
+    });
+    const request = defineTool({
+      name: 'http:request',
+      description: 'Sends an HTTP request to the public web and shows the answer as text.',
+      effect: 'act',
+      targets: ['url'],
+      parameters: z.strictObject({
+        method: z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
+        url: z.string().max(8_192),
+        headers,
+        body: z.string().optional(),
+      }),
+      execute: (args, { signal }) => caller.call(args, signal),
+    });
+    return { tools: [get, request], close: () => caller.close() };
   },
 });
-
-function getTool(caller: HttpCaller): ITool {
-  return defineTool({
-    name: 'http:get',
-    description: 'Fetches a page or document from the public web, as text.',
-    command: 'get',
-    effect: 'read',
-    targets: ['url'],
-    parameters: z.strictObject({ url: z.string().max(8_192), headers }),
-    execute: (args, { signal }) => caller.call({ method: 'GET', ...args }, signal),
-  });
-}
-
-function requestTool(caller: HttpCaller): ITool {
-  return defineTool({
-    name: 'http:request',
-    description: 'Sends an HTTP request to the public web and shows the answer as text.',
-    effect: 'act',
-    targets: ['url'],
-    parameters: z.strictObject({
-      method: z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
-      url: z.string().max(8_192),
-      headers,
-      body: z.string().optional(),
-    }),
-    execute: (args, { signal }) => caller.call(args, signal),
-  });
-}

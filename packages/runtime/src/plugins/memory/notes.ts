@@ -5,9 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { tryParseJson } from '@starloom/core';
 import { writeOwnFile } from '@starloom/wire/own-file';
 import { z } from 'zod';
-import { parseJson } from '../../json.ts';
 import { failure } from '../../reasons.ts';
 import { TurnsByKey } from '../turns.ts';
 
@@ -94,7 +94,7 @@ export class Notes {
   #read(line: string): void {
     if (line === '') return;
     this.#lines += 1;
-    const value = parseJson(line);
+    const value = tryParseJson(line);
     const note = noteSchema.safeParse(value);
     const gone = forgottenSchema.safeParse(value);
     if (note.success) this.#notes.set(note.data.id, note.data);

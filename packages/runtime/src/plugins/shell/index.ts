@@ -14,8 +14,6 @@ const shellConfigSchema = z.strictObject({
   env: z.array(z.string().min(1)).default([]).describe('Variables it may see beside the usual'),
 });
 
-type ShellConfig = z.infer<typeof shellConfigSchema>;
-
 /** Any command, with the rights of the agent's own user. Only there where `agent.json` names it. */
 export default definePlugin({
   name: 'shell',
@@ -30,12 +28,11 @@ export default definePlugin({
 });
 
 function runTool(
-  config: ShellConfig,
+  { timeout_ms, max_bytes, approval }: z.infer<typeof shellConfigSchema>,
   cwd: string,
   env: Environment,
   run: NonNullable<EditorAccess['run']>,
 ): ITool {
-  const { timeout_ms, max_bytes, approval } = config;
   return defineTool({
     name: 'shell:run',
     description: 'Runs a command with /bin/sh and shows what it printed.',

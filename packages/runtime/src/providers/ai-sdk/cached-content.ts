@@ -17,7 +17,6 @@ export interface CachedContentOptions {
 
 export interface CachedContent {
   readonly fetch: Fetch;
-  /** Deletes what is kept. */
   close(): Promise<void>;
 }
 

@@ -99,7 +99,6 @@ export function createBoundedFetch(
 export interface Vendor {
   /** Where its key stands when the configuration has none. */
   readonly keyVariable?: string;
-  /** For its factory. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** What its models take beside words, as a rule. */
   readonly takes?: readonly ('image' | 'audio')[];
@@ -113,7 +112,6 @@ export interface Vendor {
   readonly cachesById?: boolean;
 }
 
-/** By the name of the vendor. */
 type VendorOptions = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** What packages want beyond the common; others need no row. */

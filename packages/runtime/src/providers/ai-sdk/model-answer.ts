@@ -2,7 +2,7 @@
 // passed over: every release of the SDK brings some.
 
 import { randomUUID } from 'node:crypto';
-import { type Fields, isObject } from '@starloom/core';
+import { type Fields, isObject, toFields } from '@starloom/core';
 import type { ContentSegment, FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
 import { toMediaSegment } from '../../core/media.ts';
 import { definedCounts, numberOf, parseArguments, textOf } from '../../json.ts';
@@ -11,16 +11,20 @@ import { mergeMetadata, metadataOf } from './language-model.ts';
 
 type Kind = 'text' | 'reasoning';
 
-interface OpenText {
-  readonly kind: Kind;
-  readonly part: OpenPart;
-  metadata: Readonly<Fields> | undefined;
+interface Part {
+  readonly waiting: ProviderEvent[];
+  isOpen: boolean;
+  metadata?: Readonly<Fields> | undefined;
 }
 
 export class ModelAnswer {
   readonly #names: ToolNames;
-  readonly #queue = new PartQueue();
-  readonly #texts = new Map<string, OpenText>();
+  /**
+   * In the order in which they began. The first open part is passed on as it comes; later ones wait until it
+   * is closed. Some models close a text only after the call that follows it, and its metadata comes with its end.
+   */
+  readonly #parts: Part[] = [];
+  readonly #texts = new Map<string, Part>();
   #metadata: ResponseMetadata;
   #finish: Readonly<Fields> | undefined;
   #hasParts = false;
@@ -47,63 +51,71 @@ export class ModelAnswer {
   *push(part: unknown): Generator<ProviderEvent> {
     if (!isObject(part)) return;
     this.#read(part);
-    yield* this.#queue.take();
+    yield* this.#take();
   }
 
   *end(): Generator<ProviderEvent> {
-    this.#queue.closeAll();
-    yield* this.#queue.take();
+    for (const part of this.#parts) part.isOpen = false;
+    yield* this.#take();
     yield { type: 'finish', metadata: { ...this.#metadata, ...readFinish(this.#finish ?? {}) } };
+  }
+
+  /** What may flow now. */
+  *#take(): Generator<ProviderEvent> {
+    for (let part = this.#parts[0]; part !== undefined; part = this.#parts[0]) {
+      yield* part.waiting.splice(0);
+      if (part.isOpen) return;
+      this.#parts.shift();
+    }
   }
 
   #read(part: Readonly<Fields>): void {
     const [, kind, step] = TEXT_PART.exec(textOf(part.type) ?? '') ?? [];
     if (kind !== undefined && step !== undefined) this.#readText(kind as Kind, step, part);
     else if (part.type === 'text' || part.type === 'reasoning') this.#addText(part.type, part);
-    else if (part.type === 'response-metadata') this.#readResponse(part);
     else if (part.type === 'finish') this.#finish = part;
-    else {
+    else if (part.type === 'response-metadata') {
+      if (typeof part.modelId === 'string') this.#metadata.model = part.modelId;
+    } else {
       const segment = toSegment(part, this.#names);
-      if (segment === undefined) return;
-      this.#hasParts = true;
-      this.#queue.add({ type: 'segment', segment });
+      if (segment) this.#add({ type: 'segment', segment });
     }
   }
 
   #readText(kind: Kind, step: string, part: Readonly<Fields>): void {
     const key = `${kind}:${part.id}`;
-    const open = (step === 'start' ? undefined : this.#texts.get(key)) ?? this.#begin(kind, key);
+    const open = (step === 'start' ? undefined : this.#texts.get(key)) ?? this.#begin(key);
     open.metadata = mergeMetadata(open.metadata, metadataOf(part));
     const text = textOf(part.delta) ?? '';
     if (text !== '') {
       this.#hasParts = true;
-      open.part.waiting.push({ type: kind, text });
+      open.waiting.push({ type: kind, text });
     }
-    if (step === 'end') this.#end(key, open);
-  }
-
-  #begin(kind: Kind, key: string): OpenText {
-    const open: OpenText = { kind, part: this.#queue.begin(), metadata: undefined };
-    this.#texts.set(key, open);
-    return open;
-  }
-
-  #end(key: string, { kind, part, metadata }: OpenText): void {
-    if (metadata) part.waiting.push({ type: kind, text: '', providerMetadata: metadata });
-    part.isOpen = false;
+    if (step !== 'end') return;
+    const { metadata: providerMetadata } = open;
+    if (providerMetadata) open.waiting.push({ type: kind, text: '', providerMetadata });
+    open.isOpen = false;
     this.#texts.delete(key);
   }
 
-  #addText(kind: Kind, part: Readonly<Fields>): void {
+  #begin(key: string): Part {
+    const part: Part = { waiting: [], isOpen: true };
+    this.#parts.push(part);
+    this.#texts.set(key, part);
+    return part;
+  }
+
+  #addText(type: Kind, part: Readonly<Fields>): void {
     const text = textOf(part.text) ?? '';
     const providerMetadata = metadataOf(part);
     if (text === '' && providerMetadata === undefined) return;
-    this.#hasParts = true;
-    this.#queue.add({ type: kind, text, ...(providerMetadata && { providerMetadata }) });
+    this.#add({ type, text, ...(providerMetadata && { providerMetadata }) });
   }
 
-  #readResponse({ modelId }: Readonly<Fields>): void {
-    if (typeof modelId === 'string') this.#metadata = { ...this.#metadata, model: modelId };
+  /** A part that is all there at once. */
+  #add(event: ProviderEvent): void {
+    this.#hasParts = true;
+    this.#parts.push({ waiting: [event], isOpen: false });
   }
 }
 
@@ -125,12 +137,9 @@ function readFinish({ finishReason, usage }: Readonly<Fields>): ResponseMetadata
   };
 }
 
-function readUsage({
-  inputTokens,
-  outputTokens,
-}: Readonly<Fields>): NonNullable<ResponseMetadata['usage']> {
-  const input = isObject(inputTokens) ? inputTokens : {};
-  const output = isObject(outputTokens) ? outputTokens : {};
+function readUsage(usage: Readonly<Fields>): NonNullable<ResponseMetadata['usage']> {
+  const input = toFields(usage.inputTokens);
+  const output = toFields(usage.outputTokens);
   return definedCounts({
     inputTokens: numberOf(input.total),
     outputTokens: numberOf(output.total),
@@ -140,46 +149,8 @@ function readUsage({
   });
 }
 
-interface OpenPart {
-  readonly waiting: ProviderEvent[];
-  isOpen: boolean;
-}
-
-/**
- * Parts of a stream in the order in which they began. The first open part is passed on as it comes; later
- * ones wait until it is closed. Some models close a text only after the call that follows it, and its
- * metadata comes with its end.
- */
-class PartQueue {
-  readonly #parts: OpenPart[] = [];
-
-  begin(): OpenPart {
-    const part: OpenPart = { waiting: [], isOpen: true };
-    this.#parts.push(part);
-    return part;
-  }
-
-  /** A part that is all there at once. */
-  add(event: ProviderEvent): void {
-    this.#parts.push({ waiting: [event], isOpen: false });
-  }
-
-  /** What may flow now. */
-  *take(): Generator<ProviderEvent> {
-    for (let part = this.#parts[0]; part !== undefined; part = this.#parts[0]) {
-      yield* part.waiting.splice(0);
-      if (part.isOpen) return;
-      this.#parts.shift();
-    }
-  }
-
-  closeAll(): void {
-    for (const part of this.#parts) part.isOpen = false;
-  }
-}
-
 /** A part that is whole, as a segment; `undefined` for kinds we have no use for. */
-export function toSegment(part: Readonly<Fields>, names: ToolNames): ContentSegment | undefined {
+function toSegment(part: Readonly<Fields>, names: ToolNames): ContentSegment | undefined {
   const segment = convert(part, names);
   const providerMetadata = metadataOf(part);
   return segment && providerMetadata ? { ...segment, providerMetadata } : segment;

@@ -21,7 +21,7 @@ export async function toModelCall(
   tools: Iterable<ITool>,
   { names, cache = {} }: ModelCallOptions,
 ): Promise<MadeCall> {
-  const writer = new MessageWriter(model, names, await model.supportedUrls);
+  const write = createWriter(model, names, await model.supportedUrls);
   const { cacheMark, cacheKey } = cache;
   const mark = cacheMark && { providerOptions: cacheMark };
   const offered: object[] = Array.from(tools, ({ name, description, parameters }) => ({
@@ -35,7 +35,7 @@ export async function toModelCall(
   if (last) offered.push({ ...last, ...mark });
   const prompt = [
     ...(system === '' ? [] : [{ role: 'system', content: system, ...mark }]),
-    ...messages.map((message) => writer.write(message)),
+    ...messages.map(write),
   ];
   return {
     prompt: prompt as never,
@@ -53,81 +53,57 @@ function toCacheKey(system: string, offered: readonly object[]): string {
   return `starloom-${digest.digest('base64url').slice(0, 32)}`;
 }
 
-class MessageWriter {
-  readonly #model: LanguageModel;
-  readonly #names: ToolNames;
-  readonly #urls: UrlPatterns;
-
-  constructor(model: LanguageModel, names: ToolNames, urls: UrlPatterns | undefined) {
-    this.#model = model;
-    this.#names = names;
-    this.#urls = urls ?? {};
-  }
-
-  write(message: PromptMessage): object {
-    switch (message.role) {
-      case 'user':
-        return { role: 'user', content: message.segments.map((each) => this.#userPart(each)) };
-      case 'assistant':
-        return {
-          role: 'assistant',
-          content: message.segments.map((each) => ({
-            ...this.#assistantPart(each),
-            ...toProviderOptions(each),
-          })),
-        };
-      case 'tool':
-        return { role: 'tool', content: message.results.map((result) => this.#result(result)) };
-    }
-  }
-
-  #userPart(segment: ContentSegment): object {
-    return isMedia(segment) ? this.#file(segment, true) : textPart(segment);
-  }
-
-  #assistantPart(segment: ContentSegment): object {
-    const { type, text = '', toolCall } = segment;
-    if (type === 'reasoning') return { type: 'reasoning', text };
-    if (toolCall === undefined)
-      return isMedia(segment) ? this.#file(segment, false) : textPart(segment);
-    const { id, name, args } = toolCall;
-    return { type: 'tool-call', toolCallId: id, toolName: this.#names.toWire(name), input: args };
-  }
-
-  #result(result: PromptResult): object {
-    const { id, name, text, isError } = result;
-    return {
-      type: 'tool-result',
-      toolCallId: id,
-      toolName: this.#names.toWire(name),
-      output: { type: isError ? 'error-text' : 'text', value: text },
-      ...toProviderOptions(result),
-    };
-  }
-
-  /** We fetch nothing for a service: an address it does not take is shown as one. */
-  #file(segment: ContentSegment, takesUrls: boolean): object {
-    const media = parseMedia(segment);
-    const isTaken = media.kind === 'data' || (takesUrls && isSupported(media, this.#urls));
-    if (!isTaken) return { type: 'text', text: `[${segment.type}: ${media.url}]` };
-    return { type: 'file', mediaType: media.mimeType, data: this.#data(media) };
-  }
-
-  #data(media: Media): unknown {
-    const isOld = this.#model.specificationVersion === 'v3';
+/** How messages are written for this model. */
+function createWriter(model: LanguageModel, names: ToolNames, urls: UrlPatterns = {}) {
+  const toData = (media: Media): unknown => {
+    const isOld = model.specificationVersion === 'v3';
     if (media.kind === 'data') return isOld ? media.base64 : { type: 'data', data: media.base64 };
     const url = new URL(media.url);
     return isOld ? url : { type: 'url', url };
-  }
-}
+  };
+  /** We fetch nothing for a service: an address it does not take is shown as one. */
+  const toPart = (segment: ContentSegment, takesUrls: boolean): object => {
+    if (!isMedia(segment)) return { type: 'text', text: segment.text ?? '' };
+    const media = parseMedia(segment);
+    const isTaken = media.kind === 'data' || (takesUrls && isSupported(media, urls));
+    if (!isTaken) return { type: 'text', text: `[${segment.type}: ${media.url}]` };
+    return { type: 'file', mediaType: media.mimeType, data: toData(media) };
+  };
+  const toAssistantPart = (segment: ContentSegment): object => {
+    const { type, text = '', toolCall } = segment;
+    if (type === 'reasoning') return { type: 'reasoning', text };
+    if (toolCall === undefined) return toPart(segment, false);
+    const { id, name, args } = toolCall;
+    return { type: 'tool-call', toolCallId: id, toolName: names.toWire(name), input: args };
+  };
+  const toResult = ({ id, name, text, isError }: PromptResult): object => ({
+    type: 'tool-result',
+    toolCallId: id,
+    toolName: names.toWire(name),
+    output: { type: isError ? 'error-text' : 'text', value: text },
+  });
 
-function textPart({ text = '' }: ContentSegment): object {
-  return { type: 'text', text };
+  return (message: PromptMessage): object => {
+    const { role } = message;
+    switch (role) {
+      case 'user':
+        return { role, content: message.segments.map((each) => toPart(each, true)) };
+      case 'assistant':
+        return { role, content: message.segments.map(withMetadata(toAssistantPart)) };
+      case 'tool':
+        return { role, content: message.results.map(withMetadata(toResult)) };
+    }
+  };
 }
 
 /** What a vendor gave us with a part goes back with it. */
-function toProviderOptions({ providerMetadata }: Pick<ContentSegment, 'providerMetadata'>): object {
-  return providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
+function withMetadata<Part extends Pick<ContentSegment, 'providerMetadata'>>(
+  write: (part: Part) => object,
+): (part: Part) => object {
+  return (part) => {
+    const { providerMetadata } = part;
+    return { ...write(part), ...(providerMetadata && { providerOptions: providerMetadata }) };
+  };
 }
 
 function isSupported({ url, mimeType }: Media & { kind: 'url' }, patterns: UrlPatterns): boolean {

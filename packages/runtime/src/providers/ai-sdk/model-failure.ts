@@ -49,7 +49,6 @@ function ofApiCall(error: Error, errors: ModelErrors): FabricError {
   });
 }
 
-/** A failure that the service reported inside its stream. */
 function toReportedFailure(error: unknown, errors: ModelErrors): FabricError {
   const reason = isObject(error) && isObject(error.error) ? error.error : error;
   const fields = isObject(reason) ? [reason.code, reason.type, reason.status] : [];

@@ -3,7 +3,7 @@
 // be understood is an error.
 
 import { randomUUID } from 'node:crypto';
-import { type Fields, isObject } from '@starloom/core';
+import { type Fields, isObject, toFields } from '@starloom/core';
 import type { ContentSegment, FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
 import { fromUrl } from '../../core/media.ts';
 import { definedCounts, numberOf, parseArguments, textOf } from '../../json.ts';
@@ -111,15 +111,14 @@ function readModel(model: unknown): ResponseMetadata {
 
 function readUsage(usage: unknown): ResponseMetadata {
   if (!isObject(usage)) return {};
-  const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
-  const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
-  const counts = definedCounts({
-    inputTokens: numberOf(usage.prompt_tokens),
-    outputTokens: numberOf(usage.completion_tokens),
-    cacheReadTokens: numberOf(input.cached_tokens),
-    reasoningTokens: numberOf(output.reasoning_tokens),
-  });
-  return { usage: counts };
+  return {
+    usage: definedCounts({
+      inputTokens: numberOf(usage.prompt_tokens),
+      outputTokens: numberOf(usage.completion_tokens),
+      cacheReadTokens: numberOf(toFields(usage.prompt_tokens_details).cached_tokens),
+      reasoningTokens: numberOf(toFields(usage.completion_tokens_details).reasoning_tokens),
+    }),
+  };
 }
 
 /**
@@ -218,7 +217,7 @@ class ChatCalls {
   }
 
   #add(fragment: Readonly<Fields>): void {
-    const tool = isObject(fragment.function) ? fragment.function : {};
+    const tool = toFields(fragment.function);
     const call = this.#find(fragment, textOf(tool.name)) ?? this.#begin(fragment);
     if (call.id === '') call.id = textOf(fragment.id) ?? '';
     if (call.name === '') call.name = textOf(tool.name) ?? '';

@@ -1,6 +1,7 @@
 // A prompt in the shape of chat completions. Content that is text alone goes as a string, since
 // many servers take nothing else.
 
+import { type Fields, toFields } from '@starloom/core';
 import type { ContentSegment, ITool } from '@starloom/sdk';
 import { parseMedia } from '../../core/media.ts';
 import { isMedia, type Prompt, type PromptMessage, type PromptResult } from '../to-prompt.ts';
@@ -19,7 +20,10 @@ export function toChatRequest(
   names: ToolNames,
   { stream, ...options }: ChatRequestOptions,
 ): object {
-  const offered = Array.from(tools, (tool) => toTool(tool, names));
+  const offered = Array.from(tools, ({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name: names.toWire(name), description, parameters },
+  }));
   const lastUser = messages.findLastIndex(({ role }) => role === 'user');
   return {
     ...options,
@@ -31,10 +35,6 @@ export function toChatRequest(
     stream,
     ...(stream && { stream_options: { include_usage: true } }),
   };
-}
-
-function toTool({ name, description, parameters }: ITool, names: ToolNames): object {
-  return { type: 'function', function: { name: names.toWire(name), description, parameters } };
 }
 
 function toChatMessages(message: PromptMessage, names: ToolNames, isCurrent: boolean): object[] {
@@ -103,7 +103,8 @@ function toSpoken({ type, text = '', mimeType = type }: ContentSegment): string 
 
 function toReasoning(segments: readonly ContentSegment[]): object {
   const thoughts = segments.filter(({ type }) => type === 'reasoning');
-  const field = thoughts.map((thought) => metadataOf(thought).field).find(isText);
+  const fields = thoughts.map((thought) => metadataOf(thought).field);
+  const field = fields.find((name) => typeof name === 'string');
   return field === undefined ? {} : { [field]: thoughts.map(({ text = '' }) => text).join('') };
 }
 
@@ -122,13 +123,8 @@ function toCall(segment: ContentSegment, names: ToolNames): object[] {
   ];
 }
 
-function metadataOf({ providerMetadata }: ContentSegment): Readonly<Record<string, unknown>> {
-  const own = providerMetadata?.[METADATA_KEY];
-  return typeof own === 'object' && own !== null ? (own as Readonly<Record<string, unknown>>) : {};
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
+function metadataOf({ providerMetadata }: ContentSegment): Readonly<Fields> {
+  return toFields(providerMetadata?.[METADATA_KEY]);
 }
 
 /** Under this key stands what a chat service wants back as it was. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FakePart } from '../fake-api.ts';
+import type { FakePart } from '../fake-script.ts';
 import {
   ask,
   failure,

@@ -8,14 +8,13 @@ import type {
   ITool,
   ProviderResponse,
 } from '../../interfaces.ts';
-import type { FakeRequest, FakeScript } from '../fake-api.ts';
-import type { FakeModel } from '../fake-model.ts';
+import type { FakeRequest, FakeScript, FakeService } from '../fake-script.ts';
 
 /** A provider whose model says what the script says. */
 export interface ProviderSubject {
   readonly provider: IProvider;
   /** The service behind it; absent for a provider without one. */
-  readonly model?: FakeModel;
+  readonly model?: FakeService;
   /** Frees what `open` made, the model included. */
   close(): Promise<void>;
 }

@@ -1,7 +1,6 @@
+import type { FakeMessagePart, FakePart } from '@starloom/sdk/testing';
 import {
   type FakeApi,
-  type FakeMessagePart,
-  type FakePart,
   type FakeSpeech,
   fragments,
   isMedia,
@@ -11,7 +10,7 @@ import {
   records,
   text,
   toMedia,
-} from '../fake-api.ts';
+} from './fake-api.ts';
 
 /** Gemini: `generateContent`, `streamGenerateContent` and `cachedContents`. */
 export const gemini: FakeApi = {

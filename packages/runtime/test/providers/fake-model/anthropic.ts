@@ -1,9 +1,8 @@
+import type { FakeMessagePart, FakePart } from '@starloom/sdk/testing';
 import {
   type Json as Block,
   cannotSay,
   type FakeApi,
-  type FakeMessagePart,
-  type FakePart,
   type FakeSpeech,
   type FakeSseEvent,
   fragments,
@@ -13,7 +12,7 @@ import {
   records,
   text,
   toArguments,
-} from '../fake-api.ts';
+} from './fake-api.ts';
 
 /** Anthropic messages: every part is a content block. Pictures it can only see. */
 export const anthropic: FakeApi = {

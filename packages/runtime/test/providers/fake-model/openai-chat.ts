@@ -1,10 +1,7 @@
+import type { FakeCall, FakeMessage, FakeMessagePart, FakePart } from '@starloom/sdk/testing';
 import {
   type FakeApi,
-  type FakeCall,
   type FakeMedia,
-  type FakeMessage,
-  type FakeMessagePart,
-  type FakePart,
   type FakeSpeech,
   type FakeSseEvent,
   fragments,
@@ -19,7 +16,7 @@ import {
   text,
   toArguments,
   toMedia,
-} from '../fake-api.ts';
+} from './fake-api.ts';
 
 /**
  * OpenAI chat completions, and compatible services. Media go out as content parts, the one shape

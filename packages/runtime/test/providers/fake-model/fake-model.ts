@@ -6,30 +6,33 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { anthropic } from './apis/anthropic.ts';
-import { gemini } from './apis/gemini.ts';
-import { openaiChat } from './apis/openai-chat.ts';
-import { openaiResponses } from './apis/openai-responses.ts';
+import type {
+  FakeCall,
+  FakeFailure,
+  FakeGarbage,
+  FakeMessage,
+  FakePart,
+  FakeReply,
+  FakeScript,
+  FakeService,
+  FakeTool,
+} from '@starloom/sdk/testing';
+import { anthropic } from './anthropic.ts';
 import {
   type FakeApi,
-  type FakeCall,
-  type FakeFailure,
-  type FakeGarbage,
-  type FakeMessage,
-  type FakePart,
-  type FakeReply,
-  type FakeRequest,
-  type FakeScript,
   type FakeSpeech,
   type FakeSseEvent,
   type FakeStoreRequest,
-  type FakeTool,
   type Json,
   optional,
   record,
+  type ServedRequest,
   text,
   toSpeech,
 } from './fake-api.ts';
+import { gemini } from './gemini.ts';
+import { openaiChat } from './openai-chat.ts';
+import { openaiResponses } from './openai-responses.ts';
 
 export const FAKE_APIS = {
   gemini,
@@ -47,21 +50,18 @@ export interface FakeModelOptions {
   readonly key?: string;
 }
 
-export interface FakeModel extends AsyncDisposable {
+export interface FakeModel extends FakeService, AsyncDisposable {
   /** What to give a client as base URL. */
   readonly baseUrl: string;
-  /** Everything that was asked in the shape of the API, oldest first. */
-  readonly requests: readonly FakeRequest[];
+  readonly requests: readonly ServedRequest[];
   /** What was kept, renewed and deleted, where the API keeps parts of questions. */
   readonly storeRequests: readonly FakeStoreRequest[];
   /** Drops everything that is kept, as the service does after its time. */
   dropStored(): void;
-  /** Cuts every connection. */
-  close(): Promise<void>;
 }
 
 export async function startFakeModel({ api, script, key }: FakeModelOptions): Promise<FakeModel> {
-  const requests: FakeRequest[] = [];
+  const requests: ServedRequest[] = [];
   const storeRequests: FakeStoreRequest[] = [];
   const shape: FakeApi = FAKE_APIS[api];
   const stored = new Map<string, Json>();
@@ -158,7 +158,7 @@ function readRequest(
   response: ServerResponse,
   body: Json,
   stored: ReadonlyMap<string, Json>,
-): FakeRequest | FakeFailure {
+): ServedRequest | FakeFailure {
   const { url: path = '', headers } = request;
   const ended = new Promise<'answered' | 'left'>((resolve) => {
     response.once('close', () => resolve(response.writableFinished ? 'answered' : 'left'));
@@ -205,7 +205,11 @@ function parseBody(text: string): Json | undefined {
   }
 }
 
-async function replyTo(script: FakeScript, asked: FakeRequest, index: number): Promise<FakeReply> {
+async function replyTo(
+  script: FakeScript,
+  asked: ServedRequest,
+  index: number,
+): Promise<FakeReply> {
   if (typeof script === 'function') return script(asked, index);
   const message = `The script has ${script.length} replies, and this is request ${index + 1}`;
   return script[index] ?? { status: 500, message };
@@ -214,7 +218,7 @@ async function replyTo(script: FakeScript, asked: FakeRequest, index: number): P
 async function answer(
   api: FakeApi,
   response: ServerResponse,
-  { model, stream, tools }: FakeRequest,
+  { model, stream, tools }: ServedRequest,
   reply: FakeReply,
 ): Promise<void> {
   if (typeof reply === 'object' && 'status' in reply) return refuse(api, response, reply);
@@ -278,7 +282,7 @@ async function writeInTwo(response: ServerResponse, { event, data }: FakeSseEven
 const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
 /** Why the real services refuse the request with 400; `undefined` when they do not. */
-function findFault({ tools, messages }: FakeRequest): string | undefined {
+function findFault({ tools, messages }: ServedRequest): string | undefined {
   const offered = tools.map(({ name }) => name);
   const called = messages.flatMap(callsOf).map(({ name }) => name);
   return findBadName([...offered, ...called]) ?? findTwin(offered) ?? findUnpaired(messages);

@@ -1,9 +1,7 @@
+import type { FakeMessage, FakeMessagePart, FakePart } from '@starloom/sdk/testing';
 import {
   cannotSay,
   type FakeApi,
-  type FakeMessage,
-  type FakeMessagePart,
-  type FakePart,
   type FakeSpeech,
   type FakeSseEvent,
   fragments,
@@ -14,7 +12,7 @@ import {
   records,
   text,
   toArguments,
-} from '../fake-api.ts';
+} from './fake-api.ts';
 
 import { openaiError } from './openai-chat.ts';
 

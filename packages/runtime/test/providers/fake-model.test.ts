@@ -1,10 +1,6 @@
+import type { FakeScript } from '@starloom/sdk/testing';
 import { describe, expect, it } from 'vitest';
-import {
-  FAKE_APIS,
-  type FakeApiName,
-  type FakeScript,
-  startFakeModel,
-} from '../src/testing/index.ts';
+import { FAKE_APIS, type FakeApiName, startFakeModel } from './fake-model/fake-model.ts';
 
 const APIS = Object.keys(FAKE_APIS) as FakeApiName[];
 
