@@ -14,7 +14,6 @@ import {
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import { toContextText } from '../upstream/prompt-text.ts';
 import type { AgentClientConnection } from './agent-connection.ts';
 import type { AgentClientProtocolOptions } from './options.ts';
@@ -31,7 +30,6 @@ interface OpenTurnOptions {
   readonly envelope: Envelope;
   readonly context: CallContext;
   readonly capability: Capability;
-  readonly names: CallNames;
   readonly handle: SessionHandle | undefined;
   readonly options: AgentClientProtocolOptions;
   readonly excerpt: Excerpt;
@@ -102,10 +100,9 @@ async function waitForTurn(session: EditorSession, signal: AbortSignal): Promise
 function toTurn(
   connection: AgentClientConnection,
   session: EditorSession,
-  { names, context, options, excerpt }: OpenTurnOptions,
+  { context, options, excerpt }: OpenTurnOptions,
 ): PromptTurn {
   return new PromptTurn({
-    names,
     context,
     permissions: options.permissions,
     maxBytes: options.max_output_bytes,

@@ -17,14 +17,12 @@ import {
   toFields,
 } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
-import type { CallNames } from '../upstream/call.ts';
 import { CallEvents } from '../upstream/call-events.ts';
 import { stopFailure, toFailure } from './failure.ts';
 import type { PermissionPolicy } from './options.ts';
 import { Translator } from './translate.ts';
 
 interface PromptTurnOptions {
-  readonly names: CallNames;
   readonly context: CallContext;
   readonly permissions: PermissionPolicy;
   readonly maxBytes: number;
@@ -75,18 +73,17 @@ export class PromptTurn {
 
   /** The agent answered the prompt. */
   finish({ stopReason }: PromptResponse): void {
-    const { excerpt, names, onAnswered } = this.#options;
+    const { excerpt, onAnswered } = this.#options;
     this.#isAnswered = true;
     onAnswered();
     const failure = stopFailure(stopReason, excerpt(this.#translator.text));
-    if (failure) this.events.fail(failure.with(names));
+    if (failure) this.events.fail(failure);
     else this.#push(this.#translator.end(), 0);
     this.stop();
   }
 
   fail(error: unknown): void {
-    const { excerpt, names } = this.#options;
-    this.events.fail(toFailure(error, excerpt).with(names));
+    this.events.fail(toFailure(error, this.#options.excerpt));
     this.stop();
   }
 

@@ -6,12 +6,11 @@ import {
   type Capability,
   type Envelope,
   type EventBody,
-  FabricError,
   findCapability,
   type Health,
   type Manifest,
 } from '@starloom/core';
-import { capabilityNotFound } from '../upstream/call.ts';
+import { capabilityNotFound, failureOf } from '../upstream/call.ts';
 import { describeManifest } from '../upstream/endpoint.ts';
 import type { HttpClient } from './http-client.ts';
 import { JsonRequests } from './json-requests.ts';
@@ -81,9 +80,7 @@ export class HttpAdapter implements Adapter {
       const requests = JsonRequests.of(this.#client, envelope, context);
       yield* this.#profile.call({ envelope, context, capability, requests });
     } catch (error) {
-      if (error === context.signal.reason) throw error;
-      const { agent_id } = this.#manifest;
-      throw FabricError.from(error).with({ agent_id, capability: name });
+      throw failureOf(error, this.#manifest, context, envelope);
     }
   }
 
@@ -95,8 +92,7 @@ export class HttpAdapter implements Adapter {
     try {
       return await this.#profile.describe(context);
     } catch (error) {
-      if (error === context.signal.reason) throw error;
-      throw FabricError.from(error).with({ agent_id: this.#manifest.agent_id });
+      throw failureOf(error, this.#manifest, context);
     }
   }
 
