@@ -14,12 +14,12 @@ import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
 import { toUpstreamError } from '../../upstream/reported-error.ts';
+import { ToolCalls } from '../../upstream/tool-calls.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { type HistoryMessage, lastMessages, messagesIn } from './history.ts';
 import { type Interrupt, runWithQuestions, toInterrupts, toPayload } from './interrupts.ts';
 import { AskProfile, badAnswer, keptId, toProgress } from './shared.ts';
-import { ChatToolCalls } from './tool-calls.ts';
 
 const VERSION = '1.0';
 
@@ -141,7 +141,7 @@ function toPart({ media_type: mimeType, text, data, uri }: Attachment): object {
 /** Events of AG-UI as ours. Unknown types are passed over, as the protocol asks. */
 class AgUiTranslator {
   readonly #excerpt: Excerpt;
-  readonly #calls = new ChatToolCalls();
+  readonly #calls = new ToolCalls();
   /** Texts of the agent, by message. */
   readonly #texts = new Map<string, string>();
   readonly #foreign = new Set<string>();

@@ -6,17 +6,17 @@ import type { Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
 import { toUpstreamError } from '../../upstream/reported-error.ts';
+import { ToolCalls } from '../../upstream/tool-calls.ts';
 import { pointTo } from '../json-pointer.ts';
 import { type Interrupt, toInterrupts } from './interrupts.ts';
 import { badAnswer, toProgress } from './shared.ts';
-import { ChatToolCalls } from './tool-calls.ts';
 
 const INTERRUPT = '__interrupt__';
 
 export class LangGraphTranslator {
   readonly #excerpt: Excerpt;
   readonly #answer: string | undefined;
-  readonly #calls = new ChatToolCalls();
+  readonly #calls = new ToolCalls();
   #text = '';
   #state: Fields | undefined;
   runId: string | undefined;

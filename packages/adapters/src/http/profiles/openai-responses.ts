@@ -4,11 +4,11 @@ import { type Attachment, type Citation, type EventBody, toFields } from '@starl
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
+import { ToolCalls } from '../../upstream/tool-calls.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
 import { badAnswer, isImage, keptId, toFileUrl, toInputParts } from './shared.ts';
-import { ChatToolCalls } from './tool-calls.ts';
 
 export class OpenAiResponsesProfile extends OpenAiProfile<OptionsOf<'openai-responses'>> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
@@ -32,7 +32,7 @@ export class OpenAiResponsesProfile extends OpenAiProfile<OptionsOf<'openai-resp
 class ResponseTranslator {
   readonly #excerpt: Excerpt;
   readonly #call: ProfileCall;
-  readonly #calls = new ChatToolCalls();
+  readonly #calls = new ToolCalls();
   #text = '';
   isOver = false;
 
