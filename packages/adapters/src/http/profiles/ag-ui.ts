@@ -181,22 +181,18 @@ class AgUiTranslator {
   *#fromRun(event: Fields): Generator<EventBody, void, undefined> {
     switch (event.type) {
       case 'RUN_STARTED':
-        yield { type: 'status', data: { state: 'started' } };
-        return;
+        return yield { type: 'status', data: { state: 'started' } };
       case 'RUN_FINISHED':
         this.#finish(event);
         return;
       case 'RUN_ERROR':
         throw failure('tool_error/run', { upstream: toUpstreamError(event, this.#excerpt) });
       case 'STEP_STARTED':
-        yield toProgress(undefined, event.stepName);
-        return;
+        return yield toProgress(undefined, event.stepName);
       case 'CUSTOM':
-        yield toProgress(event.value, event.name);
-        return;
+        return yield toProgress(event.value, event.name);
       case 'ACTIVITY_SNAPSHOT':
-        yield toProgress(event.content, event.activityType);
-        return;
+        return yield toProgress(event.content, event.activityType);
     }
   }
 
@@ -243,11 +239,9 @@ class AgUiTranslator {
         this.#calls.add(id, { id, name: event.toolCallName, arguments: event.delta });
         return;
       case 'TOOL_CALL_END':
-        yield* this.#calls.start(id);
-        return;
+        return yield* this.#calls.start(id);
       case 'TOOL_CALL_RESULT':
-        yield* this.#calls.end(id, event.content ?? null);
-        return;
+        return yield* this.#calls.end(id, event.content ?? null);
     }
   }
 

@@ -37,17 +37,14 @@ export class LangGraphTranslator {
         return;
       }
       case 'messages':
-        yield* this.#fromMessage(toFields(Array.isArray(value) ? value[0] : undefined));
-        return;
+        return yield* this.#fromMessage(toFields(Array.isArray(value) ? value[0] : undefined));
       case 'updates':
-        yield* this.#fromUpdates(toFields(value));
-        return;
+        return yield* this.#fromUpdates(toFields(value));
       case 'values':
         if (event === 'values') this.fromState(value);
         return;
       case 'custom':
-        yield toProgress(value);
-        return;
+        return yield toProgress(value);
       case 'error':
         throw this.#failure(toFields(value));
     }

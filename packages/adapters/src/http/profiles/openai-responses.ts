@@ -45,8 +45,7 @@ class ResponseTranslator {
     const event = toFields(value);
     switch (event.type) {
       case 'response.created':
-        yield { type: 'status', data: { state: 'started' } };
-        return;
+        return yield { type: 'status', data: { state: 'started' } };
       case 'response.output_text.delta':
       case 'response.refusal.delta':
         if (typeof event.delta !== 'string') throw badAnswer('it sent a malformed token');
@@ -59,16 +58,13 @@ class ResponseTranslator {
         return;
       }
       case 'response.output_item.added':
-        yield* this.#fromItem(event.item, false);
-        return;
+        return yield* this.#fromItem(event.item, false);
       case 'response.output_item.done':
-        yield* this.#fromItem(event.item, true);
-        return;
+        return yield* this.#fromItem(event.item, true);
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
-        yield* this.ending(event.response);
-        return;
+        return yield* this.ending(event.response);
       case 'error':
         throw openAiFailure(event.error ?? event, this.#excerpt);
     }
