@@ -63,20 +63,10 @@ export class AgentClientConnection extends PooledProcess {
 
   private constructor(child: ManagedProcess, options: AgentConnectionOptions) {
     const { settings, excerpt, log } = options;
-    const { terminal: allowed, files, grace_ms: graceMs } = settings.options;
     super(child);
     this.#options = options;
-    this.#files = new ServedFiles(settings.root, files);
-    const { isolation, start } = settings;
-    const { agentId } = start;
-    this.#terminals = new Terminals({
-      allowed,
-      files: this.#files,
-      isolation,
-      graceMs,
-      agentId,
-      log,
-    });
+    this.#files = new ServedFiles(settings);
+    this.#terminals = new Terminals(settings, this.#files, log);
     const onUpdate = (params: unknown, bytes: number) => this.#onUpdate(params, bytes);
     this.#rpc = answerAgent({
       find: (sessionId) => this.#sessions.get(sessionId),
