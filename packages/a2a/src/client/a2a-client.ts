@@ -135,7 +135,7 @@ export class A2aClient implements Adapter {
 
   async close(): Promise<void> {
     this.#link.end();
-    for (const run of this.#runs) run.end(this.#closedError());
+    for (const run of this.#runs) run.end(this.#link.closed.reason);
     await settlesWithin(Promise.allSettled(this.#afterwards), CLOSE_MS);
     await this.#link.free();
   }
@@ -157,7 +157,6 @@ export class A2aClient implements Adapter {
   }
 
   async #connect(signal: AbortSignal) {
-    if (this.#link.closed.aborted) throw this.#closedError().with({ sent: false });
     try {
       return await this.#link.acquire(signal);
     } catch (error) {
@@ -179,7 +178,7 @@ export class A2aClient implements Adapter {
   /** With the skills that only authenticated clients see; those of a signed card stay as signed. */
   async #fullCard(connection: A2aConnection, signal: AbortSignal): Promise<CardView> {
     const { card } = connection;
-    const isAnonymous = Object.keys(this.#link.headers).length === 0;
+    const isAnonymous = Object.keys(this.#client.headers).length === 0;
     if (!card.extended || isAnonymous || this.#client.options.card_keys) return card;
     try {
       const extended = await connection.extendedCard({ headers: {}, signal });
@@ -188,10 +187,6 @@ export class A2aClient implements Adapter {
       this.#client.log.debug({ error: toFailure(error, this.#excerpt) }, 'no extended agent card');
       return card;
     }
-  }
-
-  #closedError(): FabricError {
-    return failure('closed', { agent_id: this.#client.agentId });
   }
 
   #await(work: Promise<unknown>): void {

@@ -25,12 +25,7 @@ export interface A2aTarget {
   readonly excerpt: Excerpt;
 }
 
-interface ConnectionLease extends Disposable {
-  readonly connection: A2aConnection;
-}
-
 export class AgentLink {
-  readonly headers: Readonly<Record<string, string>>;
   readonly #target: A2aTarget;
   readonly #origins: ReadonlySet<string>;
   readonly #guard: AddressGuard;
@@ -45,14 +40,13 @@ export class AgentLink {
   constructor(target: A2aTarget) {
     const { uri, headers, tls = {}, options, excerpt } = target;
     this.#target = target;
-    this.headers = headers;
     this.#origins = trustedOrigins(uri, options);
     this.#guard = createCardGuard(uri, this.#origins, options);
     this.#http = new GuardedHttp({ guard: this.#guard, connect: tls });
     this.#fetch = createAgentFetch({
       http: this.#http,
       origins: this.#origins,
-      headers: this.headers,
+      headers,
       maxResultBytes: options.max_result_bytes,
       maxStreamBytes: options.max_stream_bytes,
       excerpt,
@@ -65,9 +59,10 @@ export class AgentLink {
   }
 
   /** A connection that stays open while the lease is held. */
-  async acquire(signal: AbortSignal): Promise<ConnectionLease> {
-    const isKnown = this.#current !== undefined && !this.#isStale;
-    const connection = isKnown && this.#current ? this.#current : await this.refresh(signal);
+  async acquire(signal: AbortSignal): Promise<Disposable & { connection: A2aConnection }> {
+    this.closed.throwIfAborted();
+    const known = this.#isStale ? undefined : this.#current;
+    const connection = known ?? (await this.refresh(signal));
     this.#leases.set(connection, (this.#leases.get(connection) ?? 0) + 1);
     return { connection, [Symbol.dispose]: () => this.#release(connection) };
   }
@@ -99,7 +94,7 @@ export class AgentLink {
   }
 
   async #open(): Promise<A2aConnection> {
-    const { uri, options } = this.#target;
+    const { uri, options, headers } = this.#target;
     const card = await fetchCard({ uri, options, fetch: this.#fetch }, this.closed);
     this.#isStale = false;
     const before = this.#current;
@@ -113,7 +108,7 @@ export class AgentLink {
       chosen,
       fetch: this.#fetch,
       guard: this.#guard,
-      headers: this.headers,
+      headers,
     });
     this.#current = connection;
     if (before && !this.#leases.has(before)) before.close();
@@ -123,10 +118,7 @@ export class AgentLink {
 
   #release(connection: A2aConnection): void {
     const left = (this.#leases.get(connection) ?? 1) - 1;
-    if (left > 0) {
-      this.#leases.set(connection, left);
-      return;
-    }
+    if (left > 0) return void this.#leases.set(connection, left);
     this.#leases.delete(connection);
     if (connection !== this.#current) connection.close();
   }

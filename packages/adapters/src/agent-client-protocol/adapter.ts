@@ -13,14 +13,13 @@ import {
   type Envelope,
   type EventBody,
   FabricError,
-  findCapability,
   type Health,
   type Manifest,
   orAborted,
   systemClock,
 } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
-import { assertCallable } from '../upstream/call.ts';
+import { assertCallable, failureOf, throwUnsent } from '../upstream/call.ts';
 import { agentExcerpt } from '../upstream/endpoint.ts';
 import { describeIsolation } from '../upstream/isolation.ts';
 import { ProcessPool } from '../upstream/process-pool.ts';
@@ -82,8 +81,13 @@ class AgentClientProtocolAdapter implements Adapter {
 
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
     assertWanted(context.signal);
-    const { turn, leave } = await this.#open(envelope, context);
-    yield* turn.events.readUntil(context.signal, leave);
+    const capability = assertCallable(this.#manifest, envelope);
+    try {
+      const { turn, leave } = await this.#open(envelope, context, capability).catch(throwUnsent);
+      yield* turn.events.readUntil(context.signal, leave);
+    } catch (error) {
+      throw failureOf(error, this.#manifest, context, envelope);
+    }
   }
 
   health({ log }: CallContext): Promise<Health> {
@@ -112,19 +116,12 @@ class AgentClientProtocolAdapter implements Adapter {
     return this.#pool.close();
   }
 
-  async #open(envelope: Envelope, context: CallContext): Promise<OpenTurn> {
-    const names = assertCallable(this.#manifest, envelope);
-    const capability = findCapability(this.#manifest, names.capability) as Capability;
+  async #open(envelope: Envelope, context: CallContext, capability: Capability): Promise<OpenTurn> {
     const { options } = this.#settings;
     const excerpt = this.#excerpt;
-    try {
-      const handle = context.handle && parseHandle(context.handle);
-      const connection = await orAborted(this.#acquire(context, handle), context.signal);
-      const asked = { envelope, context, capability, names, handle, options, excerpt };
-      return await openTurn(connection, asked);
-    } catch (error) {
-      throw FabricError.from(error).with({ ...names, sent: false });
-    }
+    const handle = context.handle && parseHandle(context.handle);
+    const connection = await orAborted(this.#acquire(context, handle), context.signal);
+    return openTurn(connection, { envelope, context, capability, handle, options, excerpt });
   }
 
   /** A conversation goes to the process that holds it; everything else to the one with the fewest calls. */

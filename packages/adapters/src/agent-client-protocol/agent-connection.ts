@@ -22,19 +22,14 @@ import {
   settlesWithin,
 } from '@starloom/wire';
 import { failure } from '../reasons.ts';
+import { PooledProcess } from '../upstream/process-pool.ts';
 import { startProgram } from '../upstream/program.ts';
 import { answerAgent, ServedFiles, Terminals } from './agent-requests.ts';
 import { toFailure } from './failure.ts';
-import {
-  openMessageStream,
-  readInitialized,
-  readNewSession,
-  readPrompted,
-} from './message-stream.ts';
+import { assertShape, openMessageStream } from './message-stream.ts';
 import type { Settings } from './options.ts';
 import type { PromptTurn } from './prompt-turn.ts';
-import type { SessionHandle } from './sessions.ts';
-import { EditorSession } from './sessions.ts';
+import { EditorSession, type SessionHandle } from './sessions.ts';
 
 interface AgentConnectionOptions {
   readonly settings: Settings;
@@ -43,28 +38,21 @@ interface AgentConnectionOptions {
 }
 
 const AGENT = methods.agent;
-/** What may wait for a process that does not read its input. */
-const MAX_UNREAD_INPUT = 4_194_304;
 
-export class AgentClientConnection {
+export class AgentClientConnection extends PooledProcess {
   readonly id = randomUUID();
   /** Resolves when the agent takes sessions; rejects when it does not in time. */
   readonly ready: Promise<InitializeResponse>;
-  /** Resolves once it and all it started are gone, and its calls know. */
   readonly gone: Promise<void>;
   readonly #options: AgentConnectionOptions;
-  readonly #child: ManagedProcess;
   readonly #rpc: ClientConnection;
   readonly #files: ServedFiles;
   readonly #terminals: Terminals;
   /** In the order of their last use. */
   readonly #sessions = new Map<string, EditorSession>();
   readonly #resuming = new Map<string, Promise<EditorSession>>();
-  readonly #closed = Promise.withResolvers<void>();
   #agent: InitializeResponse | undefined;
   #users = 0;
-  #served = 0;
-  #isOpen = true;
   #idle: NodeJS.Timeout | undefined;
 
   /** Rejects with AGENT_OFFLINE when the program cannot be started. */
@@ -75,43 +63,21 @@ export class AgentClientConnection {
 
   private constructor(child: ManagedProcess, options: AgentConnectionOptions) {
     const { settings, excerpt, log } = options;
-    const { terminal: allowed, files, grace_ms: graceMs } = settings.options;
+    super(child);
     this.#options = options;
-    this.#child = child;
-    this.#files = new ServedFiles(settings.root, files);
-    const { isolation, start } = settings;
-    const { agentId } = start;
-    this.#terminals = new Terminals({
-      allowed,
-      files: this.#files,
-      isolation,
-      graceMs,
-      agentId,
-      log,
-    });
+    this.#files = new ServedFiles(settings);
+    this.#terminals = new Terminals(settings, this.#files, log);
     const onUpdate = (params: unknown, bytes: number) => this.#onUpdate(params, bytes);
     this.#rpc = answerAgent({
       find: (sessionId) => this.#sessions.get(sessionId),
       files: this.#files,
       terminals: this.#terminals,
     }).connect(openMessageStream({ child, onUpdate, excerpt, log }));
-    void child.exited.then(() => this.#close());
     this.gone = this.#rpc.closed.then(() => this.#end());
     this.ready = this.#initialize();
     this.ready.catch((error: unknown) => this.stop(FabricError.from(error)));
   }
 
-  /** How many prompts the agent has answered, and 1 more when we ended the process. */
-  get served(): number {
-    return this.#served;
-  }
-
-  /** Resolves once it takes no more calls. */
-  get closed(): Promise<void> {
-    return this.#closed.promise;
-  }
-
-  /** How many calls use it now. */
   get users(): number {
     return this.#users;
   }
@@ -135,7 +101,7 @@ export class AgentClientConnection {
   leave(): void {
     this.#users -= 1;
     if (this.#users > 0) return;
-    if (!this.#isOpen) void this.stop();
+    if (!this.isOpen) void this.stop();
     else this.#rest();
   }
 
@@ -147,7 +113,8 @@ export class AgentClientConnection {
 
   async open(signal: AbortSignal): Promise<EditorSession> {
     const { cwd } = this.#options.settings;
-    const made = this.#request(AGENT.session.new, { cwd, mcpServers: [] }).then(readNewSession);
+    const asked = this.#request(AGENT.session.new, { cwd, mcpServers: [] });
+    const made = asked.then((session) => assertShape('session', session));
     try {
       const { sessionId } = await orAborted(made, signal);
       const session = this.#add(sessionId);
@@ -170,7 +137,7 @@ export class AgentClientConnection {
 
   /** Sends the prompt; an error thrown here means that nothing was sent. */
   prompt(session: EditorSession, request: Omit<PromptRequest, 'sessionId'>, turn: PromptTurn) {
-    this.#assertTakes();
+    this.assertTakes();
     this.#sessions.delete(session.id);
     this.#sessions.set(session.id, session);
     const answered = this.#rpc.agent.request(AGENT.session.prompt, {
@@ -184,8 +151,8 @@ export class AgentClientConnection {
     const ended = answered
       .finally(isOver)
       .then((response) => {
-        this.#served += 1;
-        turn.finish(readPrompted(response));
+        this.served += 1;
+        turn.finish(assertShape('prompted', response));
       })
       .catch((error: unknown) => turn.fail(error));
     session.running = { turn, ended };
@@ -211,28 +178,26 @@ export class AgentClientConnection {
   async closeSession(sessionId: string): Promise<void> {
     this.#sessions.delete(sessionId);
     await this.#terminals.end(sessionId);
-    if (this.#agent?.agentCapabilities?.sessionCapabilities?.close == null || !this.#isOpen) return;
+    if (this.#agent?.agentCapabilities?.sessionCapabilities?.close == null || !this.isOpen) return;
     await this.#request(AGENT.session.close, { sessionId }).catch((err: unknown) => {
       this.#options.log.debug({ err }, 'the agent did not close a session');
     });
   }
 
-  /** Ends the process and all it started; its calls fail with `error`. */
   async stop(error?: FabricError): Promise<void> {
-    this.#close();
+    this.close();
     this.#rpc.close(error ?? failure('process_ended'));
     await this.gone;
   }
 
-  #close(): void {
-    this.#isOpen = false;
+  protected override close(): void {
     clearTimeout(this.#idle);
-    this.#closed.resolve();
+    super.close();
   }
 
   async #end(): Promise<void> {
-    this.#close();
-    await Promise.all([this.#terminals.end(), this.#child.stop()]);
+    this.close();
+    await Promise.all([this.#terminals.end(), this.child.stop()]);
   }
 
   async #initialize(): Promise<InitializeResponse> {
@@ -240,7 +205,7 @@ export class AgentClientConnection {
     using deadline = deadlineSignal({ ms, reason: () => failure('start_timeout', { limit: ms }) });
     const { signal } = deadline;
     const answer = this.#request(AGENT.initialize, this.#introduction());
-    const agent = readInitialized(await orAborted(answer, signal));
+    const agent = assertShape('initialized', await orAborted(answer, signal));
     const { protocolVersion: version } = agent;
     if (version !== PROTOCOL_VERSION) {
       throw failure('protocol_version', { version, spoken: PROTOCOL_VERSION });
@@ -324,8 +289,8 @@ export class AgentClientConnection {
 
   /** Counts as served, so that the next process starts without a pause. */
   #retire(): void {
-    this.#served += 1;
-    this.#close();
+    this.served += 1;
+    this.close();
   }
 
   #request<Method extends AgentRequestMethod>(
@@ -335,11 +300,5 @@ export class AgentClientConnection {
     return this.#rpc.agent.request(method, params).catch((error: unknown) => {
       throw toFailure(error, this.#options.excerpt);
     });
-  }
-
-  #assertTakes(): void {
-    if (!this.#isOpen) throw failure('process_ended', { sent: false });
-    if (this.#child.stdin.writableLength <= MAX_UNREAD_INPUT) return;
-    throw failure('input_full');
   }
 }

@@ -24,7 +24,8 @@ import {
 } from '@starloom/wire';
 import { fileFailure, Roots, readText, replaceFile } from '@starloom/wire/files';
 import { failure } from '../reasons.ts';
-import { type Isolation, isolate } from '../upstream/isolation.ts';
+import { isolate } from '../upstream/isolation.ts';
+import type { Settings } from './options.ts';
 import { CANCELLED } from './prompt-turn.ts';
 import type { EditorSession } from './sessions.ts';
 
@@ -73,9 +74,9 @@ export class ServedFiles {
   readonly #mayWrite: boolean;
   #roots: Promise<Roots> | undefined;
 
-  constructor(root: string | undefined, access: 'read' | 'write') {
+  constructor({ root, options }: Settings) {
     this.#root = root;
-    this.#mayWrite = access === 'write';
+    this.#mayWrite = options.files === 'write';
   }
 
   get capabilities() {
@@ -96,9 +97,7 @@ export class ServedFiles {
   async write({ path: given, content }: WriteTextFileRequest): Promise<Record<string, never>> {
     return orRequestError(async () => {
       if (!this.#mayWrite) throw failure('read_only');
-      if (Buffer.byteLength(content) > MAX_FILE_BYTES) {
-        throw failure('content_too_large');
-      }
+      if (Buffer.byteLength(content) > MAX_FILE_BYTES) throw failure('content_too_large');
       const roots = await this.roots();
       const path = await roots.locate(given);
       await replaceFile(roots, { path, content }).catch((error: unknown) => {
@@ -110,9 +109,7 @@ export class ServedFiles {
 
   /** POLICY_DENIED when the manifest names no root. */
   roots(): Promise<Roots> {
-    if (this.#root === undefined) {
-      throw failure('no_root');
-    }
+    if (this.#root === undefined) throw failure('no_root');
     this.#roots ??= Roots.open([this.#root], '.');
     return this.#roots;
   }
@@ -149,15 +146,6 @@ interface RunningTerminal {
   exit: ProcessExit | undefined;
 }
 
-interface TerminalsOptions {
-  readonly allowed: boolean;
-  readonly files: ServedFiles;
-  readonly isolation: Isolation;
-  readonly graceMs: number;
-  readonly agentId: string | undefined;
-  readonly log: Log;
-}
-
 const MAX_TERMINALS = 32;
 const MAX_OUTPUT = 1_048_576;
 /** Standard error joins standard output, in the order in which the program writes. */
@@ -168,12 +156,16 @@ const JOINED = ['-c', 'exec "$@" 2>&1', 'sh'];
  * Each ends with its session at the latest; of what it writes the last part is kept.
  */
 export class Terminals {
-  readonly #options: TerminalsOptions;
+  readonly #settings: Settings;
+  readonly #files: ServedFiles;
+  readonly #log: Log;
   readonly #terminals = new Map<string, RunningTerminal>();
   #starting = 0;
 
-  constructor(options: TerminalsOptions) {
-    this.#options = options;
+  constructor(settings: Settings, files: ServedFiles, log: Log) {
+    this.#settings = settings;
+    this.#files = files;
+    this.#log = log;
   }
 
   create(request: CreateTerminalRequest): Promise<CreateTerminalResponse> {
@@ -230,20 +222,20 @@ export class Terminals {
 
   async #start(request: CreateTerminalRequest): Promise<RunningTerminal> {
     const { sessionId, command, args = [], env = [], cwd, outputByteLimit } = request;
-    const roots = await this.#options.files.roots();
+    const roots = await this.#files.roots();
     const extra = Object.fromEntries(env.map(({ name, value }) => [name, value]));
-    const { isolation, graceMs, agentId, log } = this.#options;
+    const { isolation, options, start: agent } = this.#settings;
     const start = await isolate(
       {
         command: '/bin/sh',
         args: [...JOINED, command, ...args],
         cwd: cwd == null ? roots.home : await roots.locate(cwd),
         env: childEnvironment({ extra }),
-        graceMs,
-        ...(agentId !== undefined && { agentId }),
+        graceMs: options.grace_ms,
+        ...(agent.agentId !== undefined && { agentId: agent.agentId }),
       },
       isolation,
-      log,
+      this.#log,
     );
     const child = await spawnProcess(start);
     child.stdin.end();
@@ -277,7 +269,7 @@ export class Terminals {
   }
 
   #assertAllowed(): void {
-    if (!this.#options.allowed) throw failure('terminal_denied');
+    if (!this.#settings.options.terminal) throw failure('terminal_denied');
     if (this.#terminals.size + this.#starting < MAX_TERMINALS) return;
     throw failure('too_many_terminals');
   }

@@ -3,14 +3,8 @@
 // are handed over before the next line is looked at, so that none is overtaken by the answer to its
 // prompt, and while their call has no room nothing more is read.
 
-import type {
-  AnyMessage,
-  InitializeResponse,
-  NewSessionResponse,
-  PromptResponse,
-  Stream,
-} from '@agentclientprotocol/sdk';
-import { FabricError, type Log, toFields, tryParseJson } from '@starloom/core';
+import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
+import { FabricError, type Fields, type Log, toFields, tryParseJson } from '@starloom/core';
 import { assertJsonLimits, type Excerpt, type ManagedProcess } from '@starloom/wire';
 import { z } from 'zod';
 import { failure } from '../reasons.ts';
@@ -92,13 +86,13 @@ class MessageFilter {
     return undefined;
   }
 
-  #answer(message: Readonly<Record<string, unknown>>): AnyMessage | undefined {
+  #answer(message: Fields): AnyMessage | undefined {
     if (this.#asked.delete(message.id)) return message as unknown as AnyMessage;
     this.#options.log.debug({}, 'the agent answered a request that is not open');
     return undefined;
   }
 
-  #request(message: Readonly<Record<string, unknown>>): AnyMessage {
+  #request(message: Fields): AnyMessage {
     this.#open += 1;
     if (this.#open <= MAX_OPEN_REQUESTS) return message as unknown as AnyMessage;
     throw failure('too_many_requests', { limit: MAX_OPEN_REQUESTS });
@@ -113,27 +107,15 @@ class MessageFilter {
   }
 }
 
-const MAX_ID = 1_024;
-
-const initializeSchema = z.looseObject({ protocolVersion: z.number() });
-const newSessionSchema = z.looseObject({ sessionId: z.string().min(1).max(MAX_ID) });
-const promptSchema = z.looseObject({ stopReason: z.string() });
-
-export function readInitialized(answer: InitializeResponse): InitializeResponse {
-  return assertShape(initializeSchema, answer);
-}
-
-export function readNewSession(answer: NewSessionResponse): NewSessionResponse {
-  return assertShape(newSessionSchema, answer);
-}
-
-export function readPrompted(answer: PromptResponse): PromptResponse {
-  return assertShape(promptSchema, answer);
-}
+const SHAPES = {
+  initialized: z.looseObject({ protocolVersion: z.number() }),
+  session: z.looseObject({ sessionId: z.string().min(1).max(1_024) }),
+  prompted: z.looseObject({ stopReason: z.string() }),
+};
 
 /** Answers of the agent that a call depends on. The SDK passes them on as they came. */
-function assertShape<Answer>(schema: z.ZodType, answer: Answer): Answer {
-  const { success, error: cause } = schema.safeParse(answer);
+export function assertShape<Answer>(name: keyof typeof SHAPES, answer: Answer): Answer {
+  const { success, error: cause } = SHAPES[name].safeParse(answer);
   if (success) return answer;
   throw failure('bad_answer', {}, { cause });
 }

@@ -14,7 +14,6 @@ import {
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import { toContextText } from '../upstream/prompt-text.ts';
 import type { AgentClientConnection } from './agent-connection.ts';
 import type { AgentClientProtocolOptions } from './options.ts';
@@ -27,11 +26,10 @@ import {
   toHandle,
 } from './sessions.ts';
 
-interface OpenTurnOptions {
+export interface OpenTurnOptions {
   readonly envelope: Envelope;
   readonly context: CallContext;
   readonly capability: Capability;
-  readonly names: CallNames;
   readonly handle: SessionHandle | undefined;
   readonly options: AgentClientProtocolOptions;
   readonly excerpt: Excerpt;
@@ -39,7 +37,7 @@ interface OpenTurnOptions {
 
 export interface OpenTurn {
   readonly turn: PromptTurn;
-  /** The call is over for us: an agent still at work is asked to stop. */
+  /** The call is over for us: an agent still at work is asked to stop. Called once. */
   readonly leave: () => void;
 }
 
@@ -49,27 +47,38 @@ export async function openTurn(
   asked: OpenTurnOptions,
 ): Promise<OpenTurn> {
   const { envelope, context, capability, handle } = asked;
-  const { signal } = context;
+  const { signal, keep } = context;
   connection.enter();
-  let session: EditorSession | undefined;
+  let opened: EditorSession | undefined;
   try {
     const { agentCapabilities } = await orAborted(connection.ready, signal);
     const allowed = agentCapabilities?.promptCapabilities ?? {};
     const prompt = toPromptBlocks(envelope.input, capability, allowed);
-    session = handle ? await takeUp(connection, handle, signal) : await connection.open(signal);
+    const session = handle
+      ? await takeUp(connection, handle, signal)
+      : await connection.open(signal);
+    if (!handle) opened = session;
     const endTurn = await waitForTurn(session, signal);
-    const turn = toTurn(connection, session, asked);
+    const turn = new PromptTurn(asked, () => keep?.(toHandle(session.id, connection.id)));
     try {
       const _meta = { ...toMeta(envelope.trace, envelope.hop), ...toMandateMeta(context) };
       const ended = connection.prompt(session, { prompt, _meta }, turn);
-      void ended.then(() => afterTurn(connection, session as EditorSession, asked, turn, endTurn));
+      void ended.then(() => {
+        endTurn();
+        const isKept = handle !== undefined || (turn.isAnswered && keep !== undefined);
+        if (!isKept) void connection.closeSession(session.id);
+      });
     } catch (error) {
       endTurn();
       throw error;
     }
-    return { turn, leave: createLeave(connection, session, turn) };
+    const leave = () => {
+      void connection.cancel(session, turn);
+      connection.leave();
+    };
+    return { turn, leave };
   } catch (error) {
-    if (session && !handle) void connection.closeSession(session.id);
+    if (opened) void connection.closeSession(opened.id);
     connection.leave();
     throw error;
   }
@@ -99,57 +108,13 @@ async function waitForTurn(session: EditorSession, signal: AbortSignal): Promise
   }
 }
 
-function toTurn(
-  connection: AgentClientConnection,
-  session: EditorSession,
-  { names, context, options, excerpt }: OpenTurnOptions,
-): PromptTurn {
-  return new PromptTurn({
-    names,
-    context,
-    permissions: options.permissions,
-    maxBytes: options.max_output_bytes,
-    excerpt,
-    onAnswered: () => context.keep?.(toHandle(session.id, connection.id)),
-  });
-}
-
-/** Closes a session that no handle refers to. */
-function afterTurn(
-  connection: AgentClientConnection,
-  session: EditorSession,
-  { handle, context }: OpenTurnOptions,
-  turn: PromptTurn,
-  endTurn: () => void,
-): void {
-  endTurn();
-  const isKept = handle !== undefined || (turn.isAnswered && context.keep !== undefined);
-  if (!isKept) void connection.closeSession(session.id);
-}
-
-function createLeave(
-  connection: AgentClientConnection,
-  session: EditorSession,
-  turn: PromptTurn,
-): () => void {
-  let isLeft = false;
-  return () => {
-    if (isLeft) return;
-    isLeft = true;
-    void connection.cancel(session, turn);
-    connection.leave();
-  };
-}
-
-type Input = Envelope['input'];
-
 /**
  * What a caller gave, as the content blocks of a prompt. Text and links are always allowed; the
  * rest needs a capability that the agent declared. Nothing is dropped: what has no place is
  * BAD_INPUT.
  */
 export function toPromptBlocks(
-  input: Input,
+  input: Envelope['input'],
   capability: Capability,
   capabilities: PromptCapabilities,
 ): ContentBlock[] {

@@ -7,8 +7,6 @@ import { type AgentProgram, programOptions, toProgram } from '../upstream/progra
 
 const ms = z.int().nonnegative();
 
-const PERMISSION_POLICIES = ['ask', 'allow', 'deny'] as const;
-
 export const agentClientProtocolOptionsSchema = z.strictObject({
   ...programOptions,
   cwd: z
@@ -24,7 +22,7 @@ export const agentClientProtocolOptionsSchema = z.strictObject({
   files: z.enum(['read', 'write']).default('write').describe('What it may do with files in root'),
   terminal: z.boolean().default(false).describe('Lets the agent run programs in root'),
   permissions: z
-    .enum(PERMISSION_POLICIES)
+    .enum(['ask', 'allow', 'deny'])
     .default('ask')
     .describe('Answer to requests for permission: ask the caller, always allow, always deny'),
   auth_method: z.string().min(1).optional().describe('Login method, by its id at the agent'),
@@ -46,7 +44,6 @@ export const agentClientProtocolOptionsSchema = z.strictObject({
 });
 
 export type AgentClientProtocolOptions = z.infer<typeof agentClientProtocolOptionsSchema>;
-export type PermissionPolicy = (typeof PERMISSION_POLICIES)[number];
 
 /** How an agent is started and what it may do, all from its manifest. */
 export interface Settings extends AgentProgram {

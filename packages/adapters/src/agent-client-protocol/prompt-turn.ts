@@ -9,41 +9,29 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from '@agentclientprotocol/sdk';
-import {
-  type CallContext,
-  type EventBody,
-  type InputRequest,
-  type InputResponse,
-  toFields,
-} from '@starloom/core';
-import { cleanText, type Excerpt } from '@starloom/wire';
-import type { CallNames } from '../upstream/call.ts';
+import { type EventBody, type InputRequest, type InputResponse, toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { CallEvents } from '../upstream/call-events.ts';
 import { stopFailure, toFailure } from './failure.ts';
-import type { PermissionPolicy } from './options.ts';
+import type { OpenTurnOptions } from './open-turn.ts';
 import { Translator } from './translate.ts';
 
-interface PromptTurnOptions {
-  readonly names: CallNames;
-  readonly context: CallContext;
-  readonly permissions: PermissionPolicy;
-  readonly maxBytes: number;
-  readonly excerpt: Excerpt;
-  /** The agent ended the turn: the conversation can go on. */
-  readonly onAnswered: () => void;
-}
+type PromptTurnOptions = Pick<OpenTurnOptions, 'context' | 'options' | 'excerpt'>;
 
 export class PromptTurn {
   readonly events: CallEvents;
   readonly #options: PromptTurnOptions;
+  readonly #onAnswered: () => void;
   readonly #translator = new Translator();
   readonly #over = Promise.withResolvers<undefined>();
   #questions = 0;
   #isAnswered = false;
 
-  constructor(options: PromptTurnOptions) {
+  /** `onAnswered`: the agent ended the turn, and the conversation can go on. */
+  constructor(options: PromptTurnOptions, onAnswered: () => void) {
     this.#options = options;
-    this.events = new CallEvents(options.maxBytes);
+    this.#onAnswered = onAnswered;
+    this.events = new CallEvents(options.options.max_output_bytes);
   }
 
   /** Whether the agent itself ended it. */
@@ -61,7 +49,7 @@ export class PromptTurn {
   }
 
   async permission(request: RequestPermissionRequest): Promise<RequestPermissionResponse> {
-    const { permissions } = this.#options;
+    const { permissions } = this.#options.options;
     this.#push(this.#translator.permission(request.toolCall), 0);
     if (permissions !== 'ask') return decide(permissions, request.options);
     if (request.options.length === 0) return CANCELLED;
@@ -75,18 +63,17 @@ export class PromptTurn {
 
   /** The agent answered the prompt. */
   finish({ stopReason }: PromptResponse): void {
-    const { excerpt, names, onAnswered } = this.#options;
+    const { excerpt } = this.#options;
     this.#isAnswered = true;
-    onAnswered();
+    this.#onAnswered();
     const failure = stopFailure(stopReason, excerpt(this.#translator.text));
-    if (failure) this.events.fail(failure.with(names));
+    if (failure) this.events.fail(failure);
     else this.#push(this.#translator.end(), 0);
     this.stop();
   }
 
   fail(error: unknown): void {
-    const { excerpt, names } = this.#options;
-    this.events.fail(toFailure(error, excerpt).with(names));
+    this.events.fail(toFailure(error, this.#options.excerpt));
     this.stop();
   }
 

@@ -12,13 +12,22 @@ import {
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { readEvent } from '../upstream/read-event.ts';
+import { ToolCalls } from '../upstream/tool-calls.ts';
 
 const EVENT_KEY = 'io.starloom/event';
 const MAX_ID = 256;
 const MAX_NOTE = 2_000;
+const MAX_NAME = 200;
+
+interface ToolOutput {
+  readonly output: unknown;
+  readonly content: unknown;
+}
 
 export class Translator {
-  readonly #tools = new EditorToolCalls();
+  readonly #calls = new ToolCalls();
+  /** What came of tools, as far as the agent said. */
+  readonly #outputs = new Map<string, ToolOutput>();
   readonly #texts: string[] = [];
   #artifacts = 0;
   #ownFinal: FinalData | undefined;
@@ -35,7 +44,7 @@ export class Translator {
         return note(toFields(update.content).text);
       case 'tool_call':
       case 'tool_call_update':
-        return this.#tools.take(update);
+        return this.#tool(update);
       case 'plan':
         return toPlan(update.entries);
       case 'notice':
@@ -49,7 +58,8 @@ export class Translator {
 
   /** Some agents announce a tool call only when they ask for permission. */
   permission(toolCall: ToolCallUpdate): readonly EventBody[] {
-    return this.#tools.begin({ ...toolCall });
+    const call = this.#addTool({ ...toolCall });
+    return call ? [...this.#calls.start(call.id)] : [];
   }
 
   /** What the agent left open, then the answer. */
@@ -57,12 +67,40 @@ export class Translator {
     const answer = this.#texts.join('');
     const own = this.#ownFinal;
     const data = own ? { ...own, answer: own.answer === '' ? answer : own.answer } : { answer };
-    return [...this.#tools.end(), { type: 'final', data }];
+    return [...this.#calls.endAll(), { type: 'final', data }];
   }
 
   /** What was said so far. */
   get text(): string {
     return this.#texts.join('');
+  }
+
+  /**
+   * An announcement or an update of a tool call, whichever comes first. Agents announce calls before
+   * they know the arguments, and update them piece by piece.
+   */
+  #tool(update: Fields): readonly EventBody[] {
+    const { status } = update;
+    const call = this.#addTool(update);
+    if (!call) return [];
+    const { output, content } = this.#outputs.get(call.id) ?? {};
+    const result = output ?? textOf(content);
+    if (status === 'completed') return [...this.#calls.end(call.id, result)];
+    if (status === 'failed') return [...this.#calls.end(call.id, { failed: true, output: result })];
+    const hasArguments = Object.keys(toFields(call.args)).length > 0;
+    return status === 'in_progress' || hasArguments ? [...this.#calls.start(call.id)] : [];
+  }
+
+  #addTool(update: Fields) {
+    const { toolCallId: id, title, kind, rawInput: args, rawOutput, content } = update;
+    if (typeof id !== 'string' || id === '' || exceedsDepth(update)) return undefined;
+    const names = this.#calls.has(id) ? [update.name] : [update.name, title, kind];
+    const name = names.find((each) => typeof each === 'string' && each !== '');
+    const call = this.#calls.add(id, { id, name: String(name ?? '').slice(0, MAX_NAME), args });
+    if (!call) return undefined;
+    const { output, content: before } = this.#outputs.get(id) ?? {};
+    this.#outputs.set(id, { output: rawOutput ?? output, content: content ?? before });
+    return call;
   }
 
   #takeCarried(type: string, data: unknown): readonly EventBody[] {
@@ -121,106 +159,6 @@ function toPlan(value: unknown): readonly EventBody[] {
 function note(text: unknown): readonly EventBody[] {
   const message = typeof text === 'string' ? text : '';
   return message === '' ? [] : [{ type: 'progress', data: { message } }];
-}
-
-interface ToolCallState {
-  readonly id: string;
-  name: string;
-  args: unknown;
-  content: unknown;
-  output: unknown;
-  phase: 'announced' | 'begun' | 'ended';
-}
-
-/** Of one turn; what is beyond is passed over. */
-const MAX_CALLS = 10_000;
-const MAX_NAME = 200;
-
-/**
- * The tools an agent uses in one turn. It announces a call, often before it knows the arguments,
- * and updates it piece by piece; ours begins once and ends once.
- */
-class EditorToolCalls {
-  readonly #calls = new Map<string, ToolCallState>();
-
-  /** An announcement or an update, whichever comes first. */
-  take(update: Fields): readonly EventBody[] {
-    const call = this.#merge(update);
-    if (!call) return [];
-    const { status } = update;
-    if (status === 'completed' || status === 'failed') return this.#finish(call, status);
-    if (status === 'in_progress' || hasArguments(call)) return start(call);
-    return [];
-  }
-
-  /** The call is about to be made, whatever is known of it. */
-  begin(update: Fields): readonly EventBody[] {
-    const call = this.#merge(update);
-    return call ? start(call) : [];
-  }
-
-  /** Ends what the agent began and never ended. */
-  end(): readonly EventBody[] {
-    return [...this.#calls.values()].flatMap((call) =>
-      call.phase === 'begun' ? [toEvent(call, 'end')] : [],
-    );
-  }
-
-  #finish(call: ToolCallState, status: 'completed' | 'failed'): readonly EventBody[] {
-    if (call.phase === 'ended') return [];
-    const events = start(call);
-    call.phase = 'ended';
-    const output = call.output ?? textOf(call.content);
-    const result = status === 'failed' ? { failed: true, output } : output;
-    return [...events, toEvent(call, 'end', result)];
-  }
-
-  #merge(update: Fields): ToolCallState | undefined {
-    const { toolCallId, title, kind, rawInput, rawOutput, content } = update;
-    if (typeof toolCallId !== 'string' || toolCallId === '' || exceedsDepth(update)) {
-      return undefined;
-    }
-    const known = this.#calls.get(toolCallId);
-    if (!known && this.#calls.size >= MAX_CALLS) return undefined;
-    const name = [update.name, known?.name, title, kind, 'tool'].find(isName) ?? 'tool';
-    const call: ToolCallState = known ?? {
-      id: toolCallId,
-      name,
-      args: undefined,
-      content: undefined,
-      output: undefined,
-      phase: 'announced',
-    };
-    call.name = name.slice(0, MAX_NAME);
-    call.args = rawInput ?? call.args;
-    call.output = rawOutput ?? call.output;
-    call.content = content ?? call.content;
-    this.#calls.set(toolCallId, call);
-    return call;
-  }
-}
-
-function start(call: ToolCallState): readonly EventBody[] {
-  if (call.phase !== 'announced') return [];
-  call.phase = 'begun';
-  return [toEvent(call, 'start')];
-}
-
-function toEvent(
-  { id, name, args = {} }: ToolCallState,
-  phase: 'start' | 'end',
-  result?: unknown,
-): EventBody {
-  const data = { id, name, args, phase, ...(result !== undefined && { result }) };
-  return { type: 'tool_call', data };
-}
-
-function hasArguments({ args }: ToolCallState): boolean {
-  return args !== undefined && Object.keys(toFields(args)).length > 0;
-}
-
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }
 
 /** The text of the content when it is nothing else, else the content as it came. */

@@ -5,17 +5,11 @@ import {
   type Adapter,
   type AdapterOptions,
   type AgentDescription,
-  assertWanted,
   type CallContext,
   type Capability,
   capabilityNameSchema,
   capabilitySchema,
-  type Envelope,
   type EventBody,
-  FabricError,
-  findCapability,
-  type Health,
-  type Manifest,
   TASK_SCHEMA,
   toFields,
 } from '@starloom/core';
@@ -24,62 +18,37 @@ import { z } from 'zod';
 import { withPairs } from '../http/encode-value.ts';
 import { HttpClient } from '../http/http-client.ts';
 import { JsonRequests } from '../http/json-requests.ts';
+import { HttpAdapter, HttpProfile, type ProfileCall } from '../http/profile.ts';
 import { failure } from '../reasons.ts';
-import { assertCallable, type CallNames } from '../upstream/call.ts';
 import { parseOptions } from '../upstream/endpoint.ts';
-import { toMessage } from './messages.ts';
-import { agentCommunicationProtocolOptionsSchema } from './options.ts';
+import { agentCommunicationProtocolOptionsSchema, type RunOptions } from './options.ts';
 import { RunCall } from './run-call.ts';
-import { RunServer } from './server.ts';
 
 /** Agents asked for at once, and at most. */
 const PAGE = 100;
 const MAX_AGENTS = 1_000;
 
-export function createAgentCommunicationProtocolAdapter(options: AdapterOptions): Adapter {
-  return new AgentCommunicationProtocolAdapter(options);
+export function createAgentCommunicationProtocolAdapter({ manifest }: AdapterOptions): Adapter {
+  const options = parseOptions(agentCommunicationProtocolOptionsSchema, manifest);
+  const client = new HttpClient(manifest, options);
+  return new HttpAdapter(manifest, client, new RunProfile(manifest, client, options));
 }
 
-class AgentCommunicationProtocolAdapter implements Adapter {
-  readonly #manifest: Manifest;
-  readonly #options: z.infer<typeof agentCommunicationProtocolOptionsSchema>;
-  readonly #client: HttpClient;
-
-  constructor({ manifest }: AdapterOptions) {
-    this.#manifest = manifest;
-    this.#options = parseOptions(agentCommunicationProtocolOptionsSchema, manifest);
-    this.#client = new HttpClient(manifest, this.#options);
+class RunProfile extends HttpProfile<RunOptions> {
+  override get healthPath(): string {
+    return this.client.target.pathOf('/ping');
   }
 
-  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
-    assertWanted(context.signal);
-    const names = this.#namesOf(envelope);
-    const { mode, poll_ms } = this.#options;
-    const call = new RunCall({
-      server: new RunServer(JsonRequests.of(this.#client, envelope, context, names), mode, context),
-      newRun: { agentName: this.#agentName(envelope), input: toMessage(envelope.input) },
-      context,
-      excerpt: this.#client.excerpt,
-      pollMs: poll_ms,
-    });
-    try {
-      yield* call.events();
-    } catch (error) {
-      throw FabricError.from(error).with(names);
-    }
+  call(call: ProfileCall): AsyncIterable<EventBody> {
+    return new RunCall(call, this.options).events();
   }
 
-  async health({ signal }: CallContext): Promise<Health> {
-    return this.#client.health(this.#client.target.pathOf('/ping'), signal);
-  }
-
-  async describe({ signal, log }: CallContext): Promise<AgentDescription> {
-    const { agent_id } = this.#manifest;
-    const requests = new JsonRequests(this.#client, { signal, log, names: { agent_id } });
+  override async describe({ signal, log }: CallContext): Promise<AgentDescription> {
+    const requests = new JsonRequests(this.client, { signal, log });
     const capabilities = new Map<string, Capability>();
     for (let offset = 0; offset < MAX_AGENTS; offset += PAGE) {
       const pairs = [`limit=${PAGE}`, `offset=${offset}`];
-      const path = withPairs(this.#client.target.pathOf('/agents'), pairs);
+      const path = withPairs(this.client.target.pathOf('/agents'), pairs);
       const value = await requests.json({ method: 'GET', path });
       const known = capabilities.size;
       const agents = agentsIn(value);
@@ -92,18 +61,9 @@ class AgentCommunicationProtocolAdapter implements Adapter {
     return { capabilities: [...capabilities.values()] };
   }
 
-  async close(): Promise<void> {
-    await this.#client.close();
-  }
-
-  /** Calls are limited to the capabilities of the manifest, if it lists any. */
-  #namesOf(envelope: Envelope): CallNames {
-    if (this.#manifest.capabilities) return assertCallable(this.#manifest, envelope);
-    return { agent_id: this.#manifest.agent_id, capability: envelope.target.capability };
-  }
-
-  #agentName({ target }: Envelope): string {
-    return findCapability(this.#manifest, target.capability)?.tool ?? target.capability;
+  /** Calls are limited to the capabilities of the manifest only if it lists any. */
+  override async find(name: string) {
+    return { name };
   }
 }
 

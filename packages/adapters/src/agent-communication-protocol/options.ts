@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import { httpOptionsSchema } from '../http/options.ts';
 
-const RUN_MODES = ['stream', 'async', 'sync'] as const;
-
 export const agentCommunicationProtocolOptionsSchema = httpOptionsSchema.extend({
   mode: z
-    .enum(RUN_MODES)
+    .enum(['stream', 'async', 'sync'])
     .default('stream')
     .describe('How runs are made: stream, async (polled), sync (cannot be cancelled)'),
   poll_ms: z.int().min(10).max(60_000).default(500).describe('Longest wait between two polls'),
 });
 
-export type RunMode = (typeof RUN_MODES)[number];
+export type RunOptions = z.infer<typeof agentCommunicationProtocolOptionsSchema>;

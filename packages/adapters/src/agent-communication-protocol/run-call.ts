@@ -12,28 +12,21 @@ import {
   toFields,
   withoutSent,
 } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
 import type { JsonValue } from '../http/json-requests.ts';
+import type { ProfileCall } from '../http/profile.ts';
 import { failure } from '../reasons.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
-import { toQuestion, toResume } from './messages.ts';
+import { toMessage, toQuestion, toResume } from './messages.ts';
+import type { RunOptions } from './options.ts';
 import { isRunId, parseRun, parseRunEvent, type Run } from './protocol.ts';
-import type { NewRun, RunServer } from './server.ts';
+import { RunServer } from './server.ts';
 import { RunTranslator } from './translate.ts';
 
 type Leg = AsyncIterable<JsonValue>;
 
-interface RunCallOptions {
-  readonly server: RunServer;
-  readonly newRun: Omit<NewRun, 'sessionId'>;
-  readonly context: CallContext;
-  readonly excerpt: Excerpt;
-  readonly pollMs: number;
-}
-
 export class RunCall {
   readonly #server: RunServer;
-  readonly #newRun: Omit<NewRun, 'sessionId'>;
+  readonly #call: ProfileCall;
   readonly #context: CallContext;
   readonly #translator: RunTranslator;
   readonly #pace: PollPace;
@@ -45,13 +38,14 @@ export class RunCall {
   /** The run is over, or waits for a later call. */
   #settled = false;
 
-  constructor({ server, newRun, context, excerpt, pollMs }: RunCallOptions) {
+  constructor(call: ProfileCall, { mode, poll_ms }: RunOptions) {
+    const { context, requests } = call;
     const { run_id, session_id, events, asked } = context.handle ?? {};
-    this.#server = server;
-    this.#newRun = newRun;
+    this.#server = new RunServer(requests, mode, context);
+    this.#call = call;
     this.#context = context;
-    this.#translator = new RunTranslator(excerpt);
-    this.#pace = new PollPace(pollMs, context.signal);
+    this.#translator = new RunTranslator(requests.client.excerpt);
+    this.#pace = new PollPace(poll_ms, context.signal);
     this.#runId = isRunId(run_id) ? run_id : undefined;
     this.#sessionId = typeof session_id === 'string' ? session_id : undefined;
     this.#seen = Number.isSafeInteger(events) ? Number(events) : 0;
@@ -79,7 +73,10 @@ export class RunCall {
   }
 
   #create(): Leg {
-    return this.#server.create({ ...this.#newRun, sessionId: this.#sessionId });
+    const { capability, envelope } = this.#call;
+    const agentName = capability.tool ?? capability.name;
+    const input = toMessage(envelope.input);
+    return this.#server.create({ agentName, input, sessionId: this.#sessionId });
   }
 
   /** Continues the run of an earlier call; it is never created again. */

@@ -3,12 +3,12 @@
 import { type CallContext, FabricError, orAborted } from '@starloom/core';
 import type { JsonRequests, JsonValue } from '../http/json-requests.ts';
 import type { SentMessage } from './messages.ts';
-import type { RunMode } from './options.ts';
+import type { RunOptions } from './options.ts';
 import { isRunId, parseEvents, parseRun, type Run } from './protocol.ts';
 
 const CANCEL_MS = 5_000;
 
-export interface NewRun {
+interface NewRun {
   readonly agentName: string;
   readonly input: SentMessage;
   readonly sessionId: string | undefined;
@@ -17,10 +17,10 @@ export interface NewRun {
 /** The server of an agent, as one call speaks to it. */
 export class RunServer {
   readonly #requests: JsonRequests;
-  readonly #mode: RunMode;
+  readonly #mode: RunOptions['mode'];
   readonly #context: CallContext;
 
-  constructor(requests: JsonRequests, mode: RunMode, context: CallContext) {
+  constructor(requests: JsonRequests, mode: RunOptions['mode'], context: CallContext) {
     this.#requests = requests;
     this.#mode = mode;
     this.#context = context;

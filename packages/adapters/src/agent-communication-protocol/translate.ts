@@ -42,11 +42,9 @@ export class RunTranslator {
         return;
       case 'part':
         this.#parts.push(event.part);
-        yield* this.#fromPart(event.part);
-        return;
+        return yield* this.#fromPart(event.part);
       case 'generic':
-        yield toProgress(event.generic);
-        return;
+        return yield toProgress(event.generic);
       case 'error':
         throw serverFailure(event.error, this.#excerpt);
       default:

@@ -20,9 +20,9 @@ import {
 } from '@starloom/core';
 import { z } from 'zod';
 import type { HttpClient } from '../http/http-client.ts';
-import { JsonRequests } from '../http/json-requests.ts';
+import type { JsonRequests } from '../http/json-requests.ts';
+import type { ProfileCall } from '../http/profile.ts';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
 import { toPrompt } from '../upstream/prompt-text.ts';
 import { readEvent } from '../upstream/read-event.ts';
@@ -32,13 +32,8 @@ const CANCEL_MS = 5_000;
 const CARD = '/a2a/.well-known/agent.json';
 
 export class A2aLane extends ClientLane implements AgentZeroLane {
-  async *call(
-    envelope: Envelope,
-    context: CallContext,
-    names: CallNames,
-  ): AsyncIterable<EventBody> {
+  async *call({ envelope, context, requests }: ProfileCall): AsyncIterable<EventBody> {
     const { signal } = context;
-    const requests = JsonRequests.of(this.client, envelope, context, names);
     let task: Task | undefined;
     try {
       task = await this.#begin(envelope, context, requests);

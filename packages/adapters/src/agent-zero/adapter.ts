@@ -6,28 +6,27 @@ import {
   type Adapter,
   type AdapterOptions,
   type AgentDescription,
-  assertWanted,
   type CallContext,
   type Capability,
   capabilitySchema,
-  type Envelope,
   type EventBody,
   FabricError,
-  type Health,
+  findCapability,
   isLoopback,
   type Manifest,
   TASK_SCHEMA,
 } from '@starloom/core';
 import { HttpClient } from '../http/http-client.ts';
+import { HttpAdapter, HttpProfile, type ProfileCall } from '../http/profile.ts';
 import type { Target } from '../http/target.ts';
 import { failure } from '../reasons.ts';
-import { assertCallable, type CallNames } from '../upstream/call.ts';
+import { capabilityNotFound } from '../upstream/call.ts';
 import { parseOptions } from '../upstream/endpoint.ts';
 import { A2aLane } from './a2a-lane.ts';
 import { HttpLane } from './http-lane.ts';
-import { type AgentZeroLane, LaneChoice } from './lane.ts';
+import { LaneChoice } from './lane.ts';
 import { openMcpLane } from './mcp-lane.ts';
-import { type AgentZeroOptions, agentZeroOptionsSchema, type LaneName } from './options.ts';
+import { type AgentZeroOptions, agentZeroOptionsSchema } from './options.ts';
 import { RfcLane } from './rfc-lane.ts';
 
 const ASK = {
@@ -42,115 +41,91 @@ const ASK = {
 /** An interface that was turned off, perhaps for another one. */
 const NOT_SERVED: ReadonlySet<string> = new Set(['AUTH_DENIED', 'CAPABILITY_NOT_FOUND']);
 
-export function createAgentZeroAdapter(options: AdapterOptions): Adapter {
-  return new AgentZeroAdapter(options);
+export function createAgentZeroAdapter(opened: AdapterOptions): Adapter {
+  const { manifest } = opened;
+  const options = parseOptions(agentZeroOptionsSchema, manifest);
+  const client = new HttpClient(manifest, options);
+  assertPlace(manifest, client.target);
+  return new HttpAdapter(manifest, client, new AgentZeroProfile(opened, client, options));
 }
 
-class AgentZeroAdapter implements Adapter {
-  readonly #manifest: Manifest;
-  readonly #options: AgentZeroOptions;
-  readonly #client: HttpClient;
+class AgentZeroProfile extends HttpProfile<AgentZeroOptions> {
   readonly #lanes: LaneChoice;
+  readonly #offered: Capability[];
 
-  constructor(opened: AdapterOptions) {
-    const { manifest } = opened;
-    this.#manifest = manifest;
-    this.#options = parseOptions(agentZeroOptionsSchema, manifest);
-    this.#client = new HttpClient(manifest, this.#options);
-    const place = toPlace(manifest, this.#client.target);
-    const openers = this.#openers(opened, place);
-    const { lane } = this.#options;
+  constructor(opened: AdapterOptions, client: HttpClient, options: AgentZeroOptions) {
+    super(opened.manifest, client, options);
+    const { lane } = options;
+    const password = lane === 'rfc' ? rfcPassword(opened.manifest, client.target) : '';
+    const openers = {
+      mcp: () => openMcpLane(opened, options, client.target),
+      http: async () => new HttpLane(client, options),
+      a2a: async () => new A2aLane(client, options),
+      rfc: async () => new RfcLane(client, options, password),
+    };
     this.#lanes = new LaneChoice(openers, lane === 'auto' ? ['mcp', 'http', 'a2a'] : [lane]);
+    this.#offered = toCapabilities(options);
   }
 
-  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
-    assertWanted(context.signal);
-    const names = this.#namesOf(envelope);
+  override get healthPath(): string {
+    return this.client.target.pathOf('/');
+  }
+
+  async *call(call: ProfileCall): AsyncIterable<EventBody> {
     try {
-      const lane = await this.#lanes.get(context);
-      yield* lane.call(envelope, context, names);
-    } catch (thrown) {
-      const error = FabricError.from(thrown);
-      if (NOT_SERVED.has(error.code)) this.#lanes.forget();
-      throw error.with(names);
-    }
-  }
-
-  async health({ signal }: CallContext): Promise<Health> {
-    return this.#client.health(this.#client.target.pathOf('/'), signal);
-  }
-
-  async describe(context: CallContext): Promise<AgentDescription> {
-    const { agent_id, capabilities, version, description } = this.#manifest;
-    try {
-      const lane = await this.#lanes.get(context);
-      await lane.probe(context);
+      const lane = await this.#lanes.get(call.context);
+      yield* lane.call(call);
     } catch (error) {
-      throw FabricError.from(error).with({ agent_id });
+      if (NOT_SERVED.has(FabricError.from(error).code)) this.#lanes.forget();
+      throw error;
     }
+  }
+
+  override async describe(context: CallContext): Promise<AgentDescription> {
+    const { capabilities = this.#offered, version, description } = this.manifest;
+    const lane = await this.#lanes.get(context);
+    await lane.probe(context);
     return {
       ...(version !== '0.0.0' && { version }),
       ...(description !== undefined && { description }),
-      capabilities: capabilities ?? this.#offeredCapabilities(),
+      capabilities,
     };
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#lanes.close(), this.#client.close()]);
+  override async find(name: string): Promise<Capability> {
+    const served = { ...this.manifest, capabilities: this.#offered };
+    const found = findCapability(served, name);
+    if (found) return found;
+    throw capabilityNotFound(served, name);
   }
 
-  #openers(opened: AdapterOptions, place: Place) {
-    const { manifest } = opened;
-    const options = this.#options;
-    if (options.lane === 'rfc') assertPrivate(manifest, place.target);
-    const password = manifest.endpoint.env?.RFC_PASSWORD;
-    if (options.lane === 'rfc' && !password) {
-      throw failure('no_rfc_password', { agent_id: manifest.agent_id });
-    }
-    return {
-      mcp: () => openMcpLane(opened, options, place),
-      http: async () => new HttpLane(this.#client, options),
-      a2a: async () => new A2aLane(this.#client, options),
-      rfc: async () => new RfcLane(this.#client, options, password ?? ''),
-    } satisfies Record<LaneName, () => Promise<AgentZeroLane>>;
+  override close(): Promise<void> {
+    return this.#lanes.close();
   }
+}
 
-  #offeredCapabilities(): Capability[] {
-    if (this.#options.lane !== 'rfc') return [capabilitySchema.parse(ASK)];
-    return Object.entries(this.#options.functions).map(([name, path]) =>
-      capabilitySchema.parse({ name, description: `Calls ${path}`, idempotent: false }),
-    );
-  }
-
-  #namesOf(envelope: Envelope): CallNames {
-    if (this.#manifest.capabilities) return assertCallable(this.#manifest, envelope);
-    const served = { ...this.#manifest, capabilities: this.#offeredCapabilities() };
-    return assertCallable(served, envelope);
-  }
+function toCapabilities({ lane, functions }: AgentZeroOptions): Capability[] {
+  if (lane !== 'rfc') return [capabilitySchema.parse(ASK)];
+  return Object.entries(functions).map(([name, path]) =>
+    capabilitySchema.parse({ name, description: `Calls ${path}`, idempotent: false }),
+  );
 }
 
 /**
- * Where an Agent Zero is, and the secrets it wants. The token stands in a header of the manifest,
- * where secrets are references and errors of the agent are cleaned of them. It never stands in the
- * address: every caller that may list agents sees that.
+ * The token stands in a header of the manifest, where secrets are references and errors of the agent
+ * are cleaned of them. It never stands in the address: every caller that may list agents sees that.
  */
-export interface Place {
-  readonly target: Target;
-  readonly token: string | undefined;
-}
-
-const TOKEN_HEADER = 'x-api-key';
-
-function toPlace(manifest: Manifest, target: Target): Place {
-  if (/\/t-[^/]+/.test(target.path)) {
-    throw failure('token_in_uri', { agent_id: manifest.agent_id });
-  }
-  return { target, token: target.headers[TOKEN_HEADER] };
+function assertPlace({ agent_id }: Manifest, { path }: Target): void {
+  if (/\/t-[^/]+/.test(path)) throw failure('token_in_uri', { agent_id });
 }
 
 /** A request that is read or changed on its way lets others run anything at the agent. */
-function assertPrivate({ agent_id }: Manifest, { origin }: Target): void {
+function rfcPassword({ agent_id, endpoint }: Manifest, { origin }: Target): string {
   const { protocol, hostname } = new URL(origin);
-  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;
-  throw failure('rfc_not_private', { agent_id });
+  if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))) {
+    throw failure('rfc_not_private', { agent_id });
+  }
+  const password = endpoint.env?.RFC_PASSWORD;
+  if (password) return password;
+  throw failure('no_rfc_password', { agent_id });
 }

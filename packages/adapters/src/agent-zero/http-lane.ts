@@ -12,10 +12,10 @@ import {
 } from '@starloom/core';
 import { cleanText, settlesWithin } from '@starloom/wire';
 import { z } from 'zod';
-import { JsonRequests } from '../http/json-requests.ts';
+import type { JsonRequests } from '../http/json-requests.ts';
+import type { ProfileCall } from '../http/profile.ts';
 import { NOBODY_READS } from '../http/readers.ts';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import { toPrompt } from '../upstream/prompt-text.ts';
 import { type AgentZeroLane, badAnswer, ClientLane, chatFailure, chatOf } from './lane.ts';
 
@@ -26,17 +26,12 @@ const PREFIXES = ['/api', ''] as const;
 export class HttpLane extends ClientLane implements AgentZeroLane {
   #prefix: string | undefined;
 
-  async *call(
-    envelope: Envelope,
-    context: CallContext,
-    names: CallNames,
-  ): AsyncIterable<EventBody> {
+  async *call({ envelope, context, requests: all }: ProfileCall): AsyncIterable<EventBody> {
     const body = this.#toBody(envelope);
     const chat = chatOf(context.handle);
     const log = new ChatLog();
-    using stop = stoppable(context.signal);
-    const call = JsonRequests.of(this.client, envelope, context, names);
-    const requests = call.until(stop.signal);
+    const left = new AbortController();
+    const requests = all.until(AbortSignal.any([context.signal, left.signal]));
     if (chat !== undefined) log.skip(await this.#readLog(chat, requests).catch(throwUnsent));
     let isDone = false;
     try {
@@ -52,6 +47,7 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
       this.#keep(context_id, context, requests);
       yield { type: 'final', data: { answer: response } };
     } finally {
+      left.abort(NOBODY_READS);
       const isCancelled = !isDone && context.signal.aborted;
       if (isCancelled && this.options.terminate_on_cancel) this.#terminate(chat, requests);
     }
@@ -131,21 +127,6 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
       ...(profile !== undefined && { agent_profile: profile }),
     };
   }
-}
-
-/** A signal that follows another one, and aborts when the call is left. */
-function stoppable(parent: AbortSignal): Disposable & { readonly signal: AbortSignal } {
-  const control = new AbortController();
-  const onAbort = () => control.abort(parent.reason);
-  if (parent.aborted) onAbort();
-  parent.addEventListener('abort', onAbort, { once: true });
-  return {
-    signal: control.signal,
-    [Symbol.dispose]() {
-      parent.removeEventListener('abort', onAbort);
-      control.abort(NOBODY_READS);
-    },
-  };
 }
 
 /** The server has no such path, so nothing was done. */

@@ -1,7 +1,6 @@
 import {
   type AgentHandle,
   type CallContext,
-  type Envelope,
   type EventBody,
   FabricError,
   orAborted,
@@ -9,13 +8,13 @@ import {
 import { cleanText, deadlineSignal } from '@starloom/wire';
 import type { HttpClient } from '../http/http-client.ts';
 import { JsonRequests } from '../http/json-requests.ts';
+import type { ProfileCall } from '../http/profile.ts';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import type { AgentZeroOptions, LaneName } from './options.ts';
 
 /** One of the interfaces of Agent Zero. */
 export interface AgentZeroLane {
-  call(envelope: Envelope, context: CallContext, names: CallNames): AsyncIterable<EventBody>;
+  call(call: ProfileCall): AsyncIterable<EventBody>;
   /** Rejects unless the agent serves this interface to us; changes nothing at the agent. */
   probe(context: CallContext): Promise<void>;
   close(): Promise<void>;
@@ -35,7 +34,7 @@ export abstract class ClientLane {
 
   /** Requests that belong to no call. */
   protected requests({ signal, log }: CallContext): JsonRequests {
-    return new JsonRequests(this.client, { signal, log, names: {} });
+    return new JsonRequests(this.client, { signal, log });
   }
 
   protected post(path: string, body: object, requests: JsonRequests): Promise<unknown> {

@@ -14,12 +14,12 @@ import {
   tryParseJson,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
+import type { ProfileCall } from '../http/profile.ts';
+import type { Target } from '../http/target.ts';
 import { mcpOptionsSchema } from '../mcp/options.ts';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import { agentExcerpt } from '../upstream/endpoint.ts';
 import { toPrompt } from '../upstream/prompt-text.ts';
-import type { Place } from './adapter.ts';
 import { type AgentZeroLane, chatFailure, chatOf } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
 
@@ -28,10 +28,10 @@ const TOOL = 'send_message';
 export async function openMcpLane(
   { manifest, log }: AdapterOptions,
   options: AgentZeroOptions,
-  place: Place,
+  target: Target,
 ): Promise<AgentZeroLane> {
   const { createMcpAdapter } = await import('../mcp/adapter.ts');
-  const adapter = await createMcpAdapter({ manifest: toMcp(manifest, options, place), log });
+  const adapter = await createMcpAdapter({ manifest: toMcp(manifest, options, target), log });
   return new McpLane(adapter, options, agentExcerpt(manifest));
 }
 
@@ -46,11 +46,7 @@ class McpLane implements AgentZeroLane {
     this.#excerpt = excerpt;
   }
 
-  async *call(
-    envelope: Envelope,
-    context: CallContext,
-    _names: CallNames,
-  ): AsyncIterable<EventBody> {
+  async *call({ envelope, context }: ProfileCall): AsyncIterable<EventBody> {
     const chatId = chatOf(context.handle);
     const inner = toToolCall(envelope, { chatId, keep: this.#options.keep_chats });
     const { signal, log, notify } = context;
@@ -117,8 +113,9 @@ function toToolCall(
 function toMcp(
   manifest: Manifest,
   { project, max_result_bytes }: AgentZeroOptions,
-  { target, token = '' }: Place,
+  target: Target,
 ): Manifest {
+  const { 'x-api-key': token = '' } = target.headers;
   const within = project === undefined ? '' : `/p-${project}`;
   const path = target.pathOf(`/mcp/t-${encodeURIComponent(token)}${within}/http/`);
   const options = mcpOptionsSchema.parse({ result_bytes: max_result_bytes });

@@ -2,18 +2,10 @@
 // where a manifest names this interface, and only for the functions it lists.
 
 import { createHmac } from 'node:crypto';
-import {
-  argumentsFromTask,
-  type CallContext,
-  type Envelope,
-  type EventBody,
-  exceedsDepth,
-  FabricError,
-} from '@starloom/core';
+import { argumentsFromTask, type EventBody, exceedsDepth, FabricError } from '@starloom/core';
 import type { HttpClient } from '../http/http-client.ts';
-import { JsonRequests } from '../http/json-requests.ts';
+import type { ProfileCall } from '../http/profile.ts';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import { type AgentZeroLane, badAnswer, ClientLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
 
@@ -25,11 +17,7 @@ export class RfcLane extends ClientLane implements AgentZeroLane {
     this.#password = password;
   }
 
-  async *call(
-    envelope: Envelope,
-    context: CallContext,
-    names: CallNames,
-  ): AsyncIterable<EventBody> {
+  async *call({ envelope, requests }: ProfileCall): AsyncIterable<EventBody> {
     const { target, input } = envelope;
     if (input.attachments.length > 0) throw failure('attachments_unsupported');
     const rfc_input = JSON.stringify({
@@ -38,7 +26,6 @@ export class RfcLane extends ClientLane implements AgentZeroLane {
       kwargs: input.arguments ?? argumentsFromTask(input),
     });
     const hash = createHmac('sha256', this.#password).update(rfc_input).digest('hex');
-    const requests = JsonRequests.of(this.client, envelope, context, names);
     const value = await this.post('/api/rfc', { rfc_input, hash }, requests).catch(toDenied);
     if (value === undefined || exceedsDepth(value)) throw badAnswer('no JSON, or too deep');
     const isText = typeof value === 'string';

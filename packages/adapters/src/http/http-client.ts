@@ -1,14 +1,7 @@
 // The requests to one agent over HTTP: pooled connections, answers read within limits and no faster
 // than they are consumed, and left at the signal. How long an answer may take is the caller's to say.
 
-import {
-  assertWanted,
-  type ErrorDetails,
-  FabricError,
-  type Health,
-  type Log,
-  type Manifest,
-} from '@starloom/core';
+import { assertWanted, FabricError, type Health, type Manifest } from '@starloom/core';
 import {
   createAddressGuard,
   deadlineSignal,
@@ -18,7 +11,6 @@ import {
 } from '@starloom/wire';
 import { closedError } from '../upstream/call.ts';
 import { agentExcerpt, tlsOptions } from '../upstream/endpoint.ts';
-import { type AnswerReader, readItems } from './readers.ts';
 import { type HttpOptions, parseTarget, type Target } from './target.ts';
 
 export interface HttpRequest {
@@ -32,14 +24,6 @@ export interface HttpRequest {
   readonly content?: { readonly type: string; readonly text: string } | undefined;
   /** What the answer may be, besides JSON and a stream of events. */
   readonly accept?: readonly string[];
-}
-
-export interface ExchangeContext<Item> {
-  readonly names: ErrorDetails;
-  readonly caller?: string | undefined;
-  readonly signal: AbortSignal;
-  readonly log: Log;
-  readonly read: AnswerReader<Item>;
 }
 
 export class HttpClient {
@@ -60,23 +44,9 @@ export class HttpClient {
     this.#http = new GuardedHttp({ guard, connect });
   }
 
-  /** Sends one request and yields what `read` makes of the answer, up to its final. */
-  async *exchange<Item extends { readonly type: string }>(
-    request: HttpRequest,
-    { names, read, ...about }: ExchangeContext<Item>,
-  ): AsyncGenerator<Item, void, undefined> {
-    const { signal } = about;
-    if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
+  send(request: HttpRequest, signal: AbortSignal): HttpAnswer {
+    if (this.#closed) throw closedError(this.#manifest).with({ sent: false });
     assertWanted(signal);
-    const { excerpt, target: limits } = this;
-    try {
-      yield* readItems(this.#send(request, signal), read, { ...about, limits, excerpt });
-    } catch (error) {
-      throw signal.aborted ? FabricError.from(signal.reason) : FabricError.from(error).with(names);
-    }
-  }
-
-  #send(request: HttpRequest, signal: AbortSignal): HttpAnswer {
     const { method, path, accept = [] } = request;
     const content = contentOf(request);
     const headers = {

@@ -1,11 +1,16 @@
 // Answers of protocols that speak JSON over HTTP: one document, or a stream with a document in each
 // event. What the documents mean is for the protocol to say.
 
-import { type CallContext, callHeaders, type Envelope, FabricError } from '@starloom/core';
+import {
+  type CallContext,
+  callHeaders,
+  type Envelope,
+  FabricError,
+  type Log,
+} from '@starloom/core';
 import { deadlineSignal, type HttpAnswer, type HttpHead, parseUpstreamJson } from '@starloom/wire';
-import type { CallNames } from '../upstream/call.ts';
-import type { ExchangeContext, HttpClient, HttpRequest } from './http-client.ts';
-import { type AnswerReader, type ReaderContext, readAnswer } from './readers.ts';
+import type { HttpClient, HttpRequest } from './http-client.ts';
+import { type AnswerReader, type ReaderContext, readAnswer, readItems } from './readers.ts';
 
 export type JsonValue =
   | { readonly type: 'head'; readonly head: HttpHead }
@@ -14,7 +19,10 @@ export type JsonValue =
   /** The document, or `undefined` at the end of a stream; `done` when the stream said so itself. */
   | { readonly type: 'final'; readonly value: unknown; readonly done?: true };
 
-interface RequestsOptions extends Omit<ExchangeContext<JsonValue>, 'read'> {
+interface RequestsOptions {
+  readonly signal: AbortSignal;
+  readonly log: Log;
+  readonly caller?: string | undefined;
   /** Of every request. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -48,12 +56,11 @@ export class JsonRequests {
     client: HttpClient,
     envelope: Pick<Envelope, 'trace' | 'hop' | 'auth'>,
     context: CallContext,
-    names: CallNames,
   ): JsonRequests {
     const { signal, log } = context;
     const caller = envelope.auth.principal_id ?? undefined;
     const headers = callHeaders(envelope, context);
-    return new JsonRequests(client, { signal, log, names, caller, headers });
+    return new JsonRequests(client, { signal, log, caller, headers });
   }
 
   /** The same requests until another signal aborts. */
@@ -61,14 +68,20 @@ export class JsonRequests {
     return new JsonRequests(this.client, { ...this.#options, signal });
   }
 
-  /** Sends one request; the items are what `read` makes of the answer. */
-  exchange<Item extends { readonly type: string }>(
+  /** Sends one request and yields what `read` makes of the answer, up to its final. */
+  async *exchange<Item extends { readonly type: string }>(
     request: HttpRequest,
     read: AnswerReader<Item>,
   ): AsyncGenerator<Item, void, undefined> {
     const { headers, ...context } = this.#options;
+    const { excerpt, target: limits } = this.client;
     const all = { ...request, headers: { ...request.headers, ...headers } };
-    return this.client.exchange<Item>(all, { ...context, read });
+    const answer = this.client.send(all, context.signal);
+    try {
+      yield* readItems(answer, read, { ...context, limits, excerpt });
+    } catch (error) {
+      throw FabricError.from(context.signal.aborted ? context.signal.reason : error);
+    }
   }
 
   /** The values of one answer as they come. */

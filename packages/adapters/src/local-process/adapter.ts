@@ -7,13 +7,12 @@ import {
   type Clock,
   type Envelope,
   type EventBody,
-  FabricError,
   type Health,
   type Manifest,
   systemClock,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import { assertCallable } from '../upstream/call.ts';
+import { assertCallable, failureOf, throwUnsent } from '../upstream/call.ts';
 import { agentExcerpt, describeManifest } from '../upstream/endpoint.ts';
 import { describeIsolation } from '../upstream/isolation.ts';
 import { ProcessPool } from '../upstream/process-pool.ts';
@@ -56,26 +55,25 @@ class LocalProcessAdapter implements Adapter {
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
     const { signal, log } = context;
     assertWanted(signal);
-    const names = assertCallable(this.#manifest, envelope);
-    const { preset, pooled } = this.#program.options;
-    if (preset !== undefined) {
-      const program = this.#program;
-      const [excerpt, pool] = [this.#excerpt, this.#pool];
-      yield* runCommandLine({ preset, envelope, context, names, program, excerpt, pool });
-      return;
-    }
-    const process = await this.#pool.acquire(log).catch((error: unknown) => {
-      throw FabricError.from(error).with({ ...names, sent: false });
-    });
+    assertCallable(this.#manifest, envelope);
+    const [program, excerpt, pool] = [this.#program, this.#excerpt, this.#pool];
+    const { preset, pooled } = program.options;
+    let process: AgentProcess | undefined;
     let call: ProcessCall | undefined;
     const leave = () => {
-      if (call) process.leave(call);
-      if (!pooled) void process.retire();
+      if (call) process?.leave(call);
+      if (!pooled) void process?.retire();
     };
     try {
+      if (preset !== undefined) {
+        return yield* runCommandLine({ preset, envelope, context, program, excerpt, pool });
+      }
+      process = await pool.acquire(log).catch(throwUnsent);
       assertWanted(signal);
-      call = process.begin(envelope, names, context);
+      call = process.begin(envelope, context);
       yield* call.events.readUntil(signal, leave);
+    } catch (error) {
+      throw failureOf(error, this.#manifest, context, envelope);
     } finally {
       leave();
     }

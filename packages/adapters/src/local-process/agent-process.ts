@@ -13,8 +13,8 @@ import {
 import { type Excerpt, type ManagedProcess, type ProcessExit, toUpstream } from '@starloom/wire';
 import type { z } from 'zod';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import { parseOptions } from '../upstream/endpoint.ts';
+import { PooledProcess } from '../upstream/process-pool.ts';
 import { type AgentProgram, startProgram, toProgram } from '../upstream/program.ts';
 import { isEventType } from '../upstream/read-event.ts';
 import { localProcessOptionsSchema } from './options.ts';
@@ -26,9 +26,6 @@ import {
   toCancelLine,
   toEnvelopeLine,
 } from './process-call.ts';
-
-/** What may wait for a process that does not read its input. */
-const MAX_UNREAD_INPUT = 4_194_304;
 
 /** Which program an agent is, and what it may do. */
 export interface Program extends AgentProgram {
@@ -54,15 +51,11 @@ interface AgentProcessOptions {
   readonly log: Log;
 }
 
-export class AgentProcess {
-  readonly #child: ManagedProcess;
+export class AgentProcess extends PooledProcess {
+  readonly gone: Promise<void>;
   readonly #options: AgentProcessOptions;
   readonly #calls = new Map<string, ProcessCall>();
-  readonly #reading: Promise<void>;
-  readonly #closed = Promise.withResolvers<void>();
-  #isOpen = true;
   #retiring: Promise<void> | undefined;
-  #served = 0;
 
   /** Rejects with AGENT_OFFLINE when the program cannot be started. */
   static async start(options: AgentProcessOptions): Promise<AgentProcess> {
@@ -71,44 +64,24 @@ export class AgentProcess {
   }
 
   private constructor(child: ManagedProcess, options: AgentProcessOptions) {
-    this.#child = child;
+    super(child);
     this.#options = options;
-    void child.exited.then(() => this.#close());
-    this.#reading = this.#read();
+    this.gone = this.#read();
   }
 
-  /** How many calls it has brought to an end itself. */
-  get served(): number {
-    return this.#served;
-  }
-
-  /** How many calls use it now. */
   get users(): number {
     return this.#calls.size;
   }
 
-  /** Resolves once it takes no more calls. */
-  get closed(): Promise<void> {
-    return this.#closed.promise;
-  }
-
-  /** Resolves once it and all it started are gone, and its calls know. */
-  get gone(): Promise<void> {
-    return this.#reading;
-  }
-
   /** Sends the call; an error thrown here means that nothing was sent. */
-  begin(
-    envelope: Envelope,
-    names: CallNames,
-    context: Pick<CallContext, 'log' | 'mandate'>,
-  ): ProcessCall {
+  begin(envelope: Envelope, context: Pick<CallContext, 'log' | 'mandate'>): ProcessCall {
     const spanId = envelope.trace.span_id;
-    this.#assertTakes(spanId, names);
+    this.assertTakes();
+    if (this.#calls.has(spanId)) throw failure('span_in_use');
     const { program, excerpt } = this.#options;
     const maxBytes = program.options.max_output_bytes;
     const { log } = context;
-    const call = new ProcessCall({ spanId, names, maxBytes, excerpt, log });
+    const call = new ProcessCall({ spanId, maxBytes, excerpt, log });
     this.#calls.set(spanId, call);
     this.#send(toEnvelopeLine(envelope, context));
     return call;
@@ -125,20 +98,14 @@ export class AgentProcess {
     return this.#retiring;
   }
 
-  /** Ends the process and all it started; its calls fail with `error`. */
   stop(error?: FabricError): Promise<ProcessExit> {
-    this.#close();
+    this.close();
     if (error !== undefined) this.#failAll(() => error);
-    return this.#child.stop();
+    return this.child.stop();
   }
 
   get #isPooled(): boolean {
     return this.#options.program.options.pooled;
-  }
-
-  #close(): void {
-    this.#isOpen = false;
-    this.#closed.resolve();
   }
 
   async #retire(): Promise<void> {
@@ -149,7 +116,7 @@ export class AgentProcess {
 
   async #read(): Promise<void> {
     try {
-      for await (const text of this.#child.lines()) await this.#take(text);
+      for await (const text of this.child.lines()) await this.#take(text);
       const exit = await this.stop();
       this.#failAll((call) => this.#exitError(call, exit));
     } catch (error) {
@@ -178,33 +145,27 @@ export class AgentProcess {
 
   /** A process that serves one call reads nothing more; many wait for the end of their input. */
   #onLast(call: ProcessCall | undefined): void {
-    if (call !== undefined && this.#calls.delete(call.spanId)) this.#served += 1;
-    if (!this.#isPooled && this.#calls.size === 0) this.#child.stdin.end();
+    if (call !== undefined && this.#calls.delete(call.spanId)) this.served += 1;
+    if (!this.#isPooled && this.#calls.size === 0) this.child.stdin.end();
   }
 
   /** Not awaited: a process may answer without reading, and one that died says so by its exit. */
   #send(text: string): void {
-    this.#child.write(text).catch((err: unknown) => {
+    this.child.write(text).catch((err: unknown) => {
       this.#options.log.debug({ err }, 'the agent does not read its input');
       if (this.#isPooled) return this.stop();
     });
   }
 
   #failAll(toError: (call: ProcessCall) => FabricError): void {
-    for (const call of this.#calls.values()) call.fail(toError(call));
+    for (const call of this.#calls.values()) call.events.fail(toError(call));
     this.#calls.clear();
   }
 
   #exitError({ events }: ProcessCall, exit: ProcessExit): FabricError {
     const { excerpt } = this.#options;
-    const upstream = toUpstream(exit, excerpt(this.#child.stderrTail(), 'tail'));
+    const upstream = toUpstream(exit, excerpt(this.child.stderrTail(), 'tail'));
     const hasBegun = events.hasEvents && !this.#isPooled;
     return failure(hasBegun ? 'no_final' : 'no_final/offline', { upstream });
-  }
-
-  #assertTakes(spanId: string, names: CallNames): void {
-    if (!this.#isOpen) throw failure('process_ended', { ...names, sent: false });
-    if (this.#child.stdin.writableLength > MAX_UNREAD_INPUT) throw failure('input_full', names);
-    if (this.#calls.has(spanId)) throw failure('span_in_use', names);
   }
 }

@@ -15,7 +15,7 @@ import {
 } from '@starloom/core';
 import { assertJsonLimits, type Excerpt, type ManagedProcess, toUpstream } from '@starloom/wire';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
+import { throwUnsent } from '../upstream/call.ts';
 import type { ProcessPool } from '../upstream/process-pool.ts';
 import { startProgram } from '../upstream/program.ts';
 import { toPrompt } from '../upstream/prompt-text.ts';
@@ -27,7 +27,6 @@ interface CommandLineOptions {
   readonly preset: PresetName;
   readonly envelope: Envelope;
   readonly context: CallContext;
-  readonly names: CallNames;
   readonly program: Program;
   readonly excerpt: Excerpt;
   /** Ends the process when the adapter is closed. */
@@ -35,34 +34,9 @@ interface CommandLineOptions {
 }
 
 export async function* runCommandLine(options: CommandLineOptions): AsyncGenerator<EventBody> {
-  const { names, pool } = options;
-  let isSent = false;
-  try {
-    assertWanted(pool.closing);
-    const prompt = promptOf(options.envelope.input);
-    const child = await start(options);
-    isSent = true;
-    yield* read(child, prompt, options);
-  } catch (error) {
-    throw FabricError.from(error).with(isSent ? names : { ...names, sent: false });
-  }
-}
-
-async function start({ preset, envelope, context, program, excerpt }: CommandLineOptions) {
-  const sessionId = sessionOf(context);
-  const args = PRESETS[preset].args(program.start.args ?? [], sessionId);
-  const env = { ...program.start.env, ...traceOf(envelope) };
-  assertWanted(context.signal);
-  const once = { ...program, start: { ...program.start, args, env } };
-  return startProgram(once, excerpt, context.log);
-}
-
-async function* read(
-  child: ManagedProcess,
-  prompt: string,
-  options: CommandLineOptions,
-): AsyncGenerator<EventBody> {
-  const { context, pool, preset } = options;
+  const { context, pool, preset, envelope, excerpt } = options;
+  const prompt = promptOf(envelope.input);
+  const child = await start(options).catch(throwUnsent);
   const release = pool.hold(child);
   const signal = AbortSignal.any([context.signal, pool.closing]);
   const stop = () => void child.stop();
@@ -72,7 +46,11 @@ async function* read(
     child.stdin.end(prompt);
     const reader = PRESETS[preset].createReader();
     for await (const line of child.lines()) {
-      yield* take(line, reader, options);
+      assertJsonLimits(line);
+      const value = tryParseJson(line);
+      if (value !== undefined) yield* reader.read(toFields(value));
+      // Programs print warnings between their lines of JSON.
+      else if (line !== '') context.log.debug({ line: excerpt(line) }, 'the agent wrote no JSON');
       if (reader.isDone) break;
     }
     assertWanted(signal);
@@ -83,16 +61,12 @@ async function* read(
   }
 }
 
-/** Programs print warnings between their lines of JSON; those are passed over. */
-function* take(
-  line: string,
-  reader: CommandLineReader,
-  { context, excerpt }: CommandLineOptions,
-): Generator<EventBody> {
-  assertJsonLimits(line);
-  const value = tryParseJson(line);
-  if (value !== undefined) yield* reader.read(toFields(value));
-  else if (line !== '') context.log.debug({ line: excerpt(line) }, 'the agent wrote no JSON');
+async function start({ preset, envelope, context, program, excerpt, pool }: CommandLineOptions) {
+  assertWanted(pool.closing);
+  const args = PRESETS[preset].args(program.start.args ?? [], sessionOf(context));
+  const env = { ...program.start.env, ...traceOf(envelope) };
+  const once = { ...program, start: { ...program.start, args, env } };
+  return startProgram(once, excerpt, context.log);
 }
 
 async function finish(

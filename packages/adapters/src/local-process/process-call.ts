@@ -9,14 +9,12 @@ import {
 } from '@starloom/core';
 import { assertJsonLimits, type Excerpt } from '@starloom/wire';
 import { failure } from '../reasons.ts';
-import type { CallNames } from '../upstream/call.ts';
 import { CallEvents } from '../upstream/call-events.ts';
 import { readEvent } from '../upstream/read-event.ts';
 import { reportedError } from '../upstream/reported-error.ts';
 
 interface ProcessCallOptions {
   readonly spanId: string;
-  readonly names: CallNames;
   readonly maxBytes: number;
   readonly excerpt: Excerpt;
   readonly log: Log;
@@ -42,12 +40,8 @@ export class ProcessCall {
       if (body !== undefined) this.events.push(body, bytes);
       else this.#passOver(line.type);
     } catch (error) {
-      this.fail(FabricError.from(error));
+      this.events.fail(FabricError.from(error));
     }
-  }
-
-  fail(error: FabricError): void {
-    this.events.fail(error.with(this.#options.names));
   }
 
   #passOver(type: string): void {

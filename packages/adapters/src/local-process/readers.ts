@@ -149,11 +149,9 @@ export class CodexReader extends PresetReader {
         if (isTool(item)) yield* toolCall('start', item.id, toolOf(item));
         return;
       case 'item.completed':
-        yield* this.#completeItem(item);
-        return;
+        return yield* this.#completeItem(item);
       case 'error':
-        yield* note(line.message);
-        return;
+        return yield* note(line.message);
       case 'turn.completed':
         this.isDone = true;
         this.hasAnswer = true;
@@ -202,17 +200,13 @@ export class GeminiReader extends PresetReader {
       case 'message':
         if (line.role !== 'assistant') return;
         if (typeof line.content === 'string') this.answer += line.content;
-        yield* token(line.content);
-        return;
+        return yield* token(line.content);
       case 'tool_use':
-        yield* this.begin(line.tool_id, line.tool_name, line.parameters);
-        return;
+        return yield* this.begin(line.tool_id, line.tool_name, line.parameters);
       case 'tool_result':
-        yield* this.end(line.tool_id, line.output ?? line.error, line.status !== 'success');
-        return;
+        return yield* this.end(line.tool_id, line.output ?? line.error, line.status !== 'success');
       case 'error':
-        yield* note(line.message);
-        return;
+        return yield* note(line.message);
       case 'result':
         this.isDone = true;
         this.hasAnswer = true;
@@ -231,11 +225,9 @@ export class OpencodeReader extends PresetReader {
       case 'text':
         this.hasAnswer = true;
         if (typeof part.text === 'string') this.answer += part.text;
-        yield* token(part.text);
-        return;
+        return yield* token(part.text);
       case 'tool_use':
-        yield* this.#tool(part);
-        return;
+        return yield* this.#tool(part);
       case 'step_finish':
         this.hasAnswer = true;
         return;

@@ -64,6 +64,9 @@ async function fetchDocument(
     const request = { method: 'GET', path: client.target.path };
     const value = await new JsonRequests(client, context).json(request, { texts: true });
     return typeof value === 'string' ? await parseOpenApi(value, uri) : new OpenApiDocument(value);
+  } catch (error) {
+    if (error === context.signal.reason) throw error;
+    throw FabricError.from(error).with(context.names);
   } finally {
     await client.close();
   }

@@ -104,7 +104,10 @@ export class OpenApiProfile extends HttpProfile<OptionsOf<'openapi'>> {
   }
 
   /** A capability of the manifest may name its operation, or method and path, in `tool`. */
-  async #operation({ name, tool = name }: Capability, context: CallContext): Promise<Operation> {
+  async #operation(
+    { name, tool = name }: ProfileCall['capability'],
+    context: CallContext,
+  ): Promise<Operation> {
     const { operations } = this.#loaded ?? (await this.#load(context));
     const found = operations.find(({ capability }) => {
       return capability.name === tool || capability.tool === tool;

@@ -90,12 +90,14 @@ export class CallEvents implements AsyncIterable<EventBody> {
     return this.#room.promise;
   }
 
-  /** The events until the signal aborts; `leave` is called when they are over, or no longer wanted. */
+  /** The events until the signal aborts; `leave` is called once, when no more of them are wanted. */
   async *readUntil(
     signal: AbortSignal,
     leave: () => void,
   ): AsyncGenerator<EventBody, void, undefined> {
+    let isLeft = false;
     const onAbort = () => {
+      isLeft = true;
       this.abort(FabricError.from(signal.reason));
       leave();
     };
@@ -105,7 +107,7 @@ export class CallEvents implements AsyncIterable<EventBody> {
       yield* this;
     } finally {
       signal.removeEventListener('abort', onAbort);
-      leave();
+      if (!isLeft) leave();
     }
   }
 

@@ -1,14 +1,30 @@
-import { type Envelope, type FabricError, findCapability, type Manifest } from '@starloom/core';
+import {
+  type CallContext,
+  type Capability,
+  type Envelope,
+  FabricError,
+  findCapability,
+  type Manifest,
+} from '@starloom/core';
 import { failure } from '../reasons.ts';
 
-/** What names a call in the details of its errors. */
-export type CallNames = { readonly agent_id: string; readonly capability: string };
-
 /** Refuses, before anything is sent, a capability that the manifest does not have. */
-export function assertCallable(manifest: Manifest, { target }: Envelope): CallNames {
-  const names = { agent_id: manifest.agent_id, capability: target.capability };
-  if (findCapability(manifest, target.capability)) return names;
+export function assertCallable(manifest: Manifest, { target }: Envelope): Capability {
+  const found = findCapability(manifest, target.capability);
+  if (found) return found;
   throw capabilityNotFound(manifest, target.capability);
+}
+
+/** The failure of a call, which names it; the reason of its signal stays as it is. */
+export function failureOf(
+  error: unknown,
+  { agent_id }: Manifest,
+  { signal }: CallContext,
+  { target }: Partial<Envelope> = {},
+): unknown {
+  if (error === signal.reason) return error;
+  const capability = target && { capability: target.capability };
+  return FabricError.from(error).with({ agent_id, ...capability });
 }
 
 export function capabilityNotFound(
@@ -17,6 +33,11 @@ export function capabilityNotFound(
 ): FabricError {
   const known = capabilities.map(({ name }) => name);
   return failure('unknown_capability', { agent_id, capability, known });
+}
+
+/** For a failure before anything reached the agent. */
+export function throwUnsent(error: unknown): never {
+  throw FabricError.from(error).with({ sent: false });
 }
 
 /** For calls that are open when their adapter is closed, or come after. */

@@ -10,28 +10,56 @@ import {
   type Log,
   type Manifest,
 } from '@starloom/core';
-import { findProgram } from '@starloom/wire';
+import { findProgram, type ManagedProcess } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { closedError } from './call.ts';
 import { isolationState, mayRunWithout, reportUnisolated } from './isolation.ts';
 import type { AgentProgram } from './program.ts';
 
 const RESTARTS = { firstMs: 100, longestMs: 30_000 };
+/** What may wait for a process that does not read its input. */
+const MAX_UNREAD_INPUT = 4_194_304;
 
 interface Stoppable {
   /** Resolves when the process and all it started are gone. */
   stop(error?: FabricError): Promise<unknown>;
 }
 
-interface PooledProcess extends Stoppable {
+/** A process that serves calls, one after the other or many at once. */
+export abstract class PooledProcess implements Stoppable {
+  protected readonly child: ManagedProcess;
   /** How many calls it has brought to an end itself. */
-  readonly served: number;
+  served = 0;
   /** How many calls use it now. */
-  readonly users: number;
-  /** Resolves once it takes no more calls. */
-  readonly closed: Promise<void>;
+  abstract readonly users: number;
   /** Resolves once it and all it started are gone, and its calls know. */
-  readonly gone: Promise<void>;
+  abstract readonly gone: Promise<void>;
+  protected isOpen = true;
+  readonly #closed = Promise.withResolvers<void>();
+
+  constructor(child: ManagedProcess) {
+    this.child = child;
+    void child.exited.then(() => this.close());
+  }
+
+  /** Ends the process and all it started; its calls fail with `error`. */
+  abstract stop(error?: FabricError): Promise<unknown>;
+
+  /** Resolves once it takes no more calls. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  protected close(): void {
+    this.isOpen = false;
+    this.#closed.resolve();
+  }
+
+  /** Refuses a call before anything of it is sent. */
+  protected assertTakes(): void {
+    if (!this.isOpen) throw failure('process_ended', { sent: false });
+    if (this.child.stdin.writableLength > MAX_UNREAD_INPUT) throw failure('input_full');
+  }
 }
 
 interface ProcessPoolOptions<Process> {

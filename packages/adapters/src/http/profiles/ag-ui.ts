@@ -14,12 +14,12 @@ import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
 import { toUpstreamError } from '../../upstream/reported-error.ts';
+import { ToolCalls } from '../../upstream/tool-calls.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { type HistoryMessage, lastMessages, messagesIn } from './history.ts';
 import { type Interrupt, runWithQuestions, toInterrupts, toPayload } from './interrupts.ts';
 import { AskProfile, badAnswer, keptId, toProgress } from './shared.ts';
-import { ChatToolCalls } from './tool-calls.ts';
 
 const VERSION = '1.0';
 
@@ -141,7 +141,7 @@ function toPart({ media_type: mimeType, text, data, uri }: Attachment): object {
 /** Events of AG-UI as ours. Unknown types are passed over, as the protocol asks. */
 class AgUiTranslator {
   readonly #excerpt: Excerpt;
-  readonly #calls = new ChatToolCalls();
+  readonly #calls = new ToolCalls();
   /** Texts of the agent, by message. */
   readonly #texts = new Map<string, string>();
   readonly #foreign = new Set<string>();
@@ -181,22 +181,18 @@ class AgUiTranslator {
   *#fromRun(event: Fields): Generator<EventBody, void, undefined> {
     switch (event.type) {
       case 'RUN_STARTED':
-        yield { type: 'status', data: { state: 'started' } };
-        return;
+        return yield { type: 'status', data: { state: 'started' } };
       case 'RUN_FINISHED':
         this.#finish(event);
         return;
       case 'RUN_ERROR':
         throw failure('tool_error/run', { upstream: toUpstreamError(event, this.#excerpt) });
       case 'STEP_STARTED':
-        yield toProgress(undefined, event.stepName);
-        return;
+        return yield toProgress(undefined, event.stepName);
       case 'CUSTOM':
-        yield toProgress(event.value, event.name);
-        return;
+        return yield toProgress(event.value, event.name);
       case 'ACTIVITY_SNAPSHOT':
-        yield toProgress(event.content, event.activityType);
-        return;
+        return yield toProgress(event.content, event.activityType);
     }
   }
 
@@ -243,11 +239,9 @@ class AgUiTranslator {
         this.#calls.add(id, { id, name: event.toolCallName, arguments: event.delta });
         return;
       case 'TOOL_CALL_END':
-        yield* this.#calls.start(id);
-        return;
+        return yield* this.#calls.start(id);
       case 'TOOL_CALL_RESULT':
-        yield* this.#calls.end(id, event.content ?? null);
-        return;
+        return yield* this.#calls.end(id, event.content ?? null);
     }
   }
 

@@ -6,17 +6,17 @@ import type { Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
 import { toUpstreamError } from '../../upstream/reported-error.ts';
+import { ToolCalls } from '../../upstream/tool-calls.ts';
 import { pointTo } from '../json-pointer.ts';
 import { type Interrupt, toInterrupts } from './interrupts.ts';
 import { badAnswer, toProgress } from './shared.ts';
-import { ChatToolCalls } from './tool-calls.ts';
 
 const INTERRUPT = '__interrupt__';
 
 export class LangGraphTranslator {
   readonly #excerpt: Excerpt;
   readonly #answer: string | undefined;
-  readonly #calls = new ChatToolCalls();
+  readonly #calls = new ToolCalls();
   #text = '';
   #state: Fields | undefined;
   runId: string | undefined;
@@ -37,17 +37,14 @@ export class LangGraphTranslator {
         return;
       }
       case 'messages':
-        yield* this.#fromMessage(toFields(Array.isArray(value) ? value[0] : undefined));
-        return;
+        return yield* this.#fromMessage(toFields(Array.isArray(value) ? value[0] : undefined));
       case 'updates':
-        yield* this.#fromUpdates(toFields(value));
-        return;
+        return yield* this.#fromUpdates(toFields(value));
       case 'values':
         if (event === 'values') this.fromState(value);
         return;
       case 'custom':
-        yield toProgress(value);
-        return;
+        return yield toProgress(value);
       case 'error':
         throw this.#failure(toFields(value));
     }

@@ -42,9 +42,9 @@ export class LangGraphProfile extends HttpProfile<OptionsOf<'langgraph'>> {
   }
 
   override async describe({ signal, log }: CallContext): Promise<AgentDescription> {
-    const { capabilities, agent_id } = this.manifest;
+    const { capabilities } = this.manifest;
     if (capabilities) return { capabilities };
-    const requests = new JsonRequests(this.client, { signal, log, names: { agent_id } });
+    const requests = new JsonRequests(this.client, { signal, log });
     const found = new Map<string, Capability>();
     for (let offset = 0; offset < MAX_ASSISTANTS; offset += PAGE) {
       const path = this.client.target.pathOf('/assistants/search');

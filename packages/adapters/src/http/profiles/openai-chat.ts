@@ -5,12 +5,12 @@ import { type Attachment, type EventBody, toFields } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
+import { ToolCalls } from '../../upstream/tool-calls.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { lastMessages, messagesIn } from './history.ts';
 import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
 import { badAnswer, isImage, toFileUrl, toImagePart, toInputParts } from './shared.ts';
-import { ChatToolCalls } from './tool-calls.ts';
 
 export class OpenAiChatProfile extends OpenAiProfile<OptionsOf<'openai-chat'>> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
@@ -35,7 +35,7 @@ export class OpenAiChatProfile extends OpenAiProfile<OptionsOf<'openai-chat'>> {
 
 class ChatTranslator {
   readonly #excerpt: Excerpt;
-  readonly #calls = new ChatToolCalls();
+  readonly #calls = new ToolCalls();
   #finish: string | undefined;
   text = '';
 

@@ -4,11 +4,11 @@ import { type Attachment, type Citation, type EventBody, toFields } from '@starl
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
+import { ToolCalls } from '../../upstream/tool-calls.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
 import { badAnswer, isImage, keptId, toFileUrl, toInputParts } from './shared.ts';
-import { ChatToolCalls } from './tool-calls.ts';
 
 export class OpenAiResponsesProfile extends OpenAiProfile<OptionsOf<'openai-responses'>> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
@@ -32,7 +32,7 @@ export class OpenAiResponsesProfile extends OpenAiProfile<OptionsOf<'openai-resp
 class ResponseTranslator {
   readonly #excerpt: Excerpt;
   readonly #call: ProfileCall;
-  readonly #calls = new ChatToolCalls();
+  readonly #calls = new ToolCalls();
   #text = '';
   isOver = false;
 
@@ -45,8 +45,7 @@ class ResponseTranslator {
     const event = toFields(value);
     switch (event.type) {
       case 'response.created':
-        yield { type: 'status', data: { state: 'started' } };
-        return;
+        return yield { type: 'status', data: { state: 'started' } };
       case 'response.output_text.delta':
       case 'response.refusal.delta':
         if (typeof event.delta !== 'string') throw badAnswer('it sent a malformed token');
@@ -59,16 +58,13 @@ class ResponseTranslator {
         return;
       }
       case 'response.output_item.added':
-        yield* this.#fromItem(event.item, false);
-        return;
+        return yield* this.#fromItem(event.item, false);
       case 'response.output_item.done':
-        yield* this.#fromItem(event.item, true);
-        return;
+        return yield* this.#fromItem(event.item, true);
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
-        yield* this.ending(event.response);
-        return;
+        return yield* this.ending(event.response);
       case 'error':
         throw openAiFailure(event.error ?? event, this.#excerpt);
     }
