@@ -245,7 +245,7 @@ function isSame(one: string, other: string | null): boolean {
 export function usageTable(by: string, rows: readonly UsageRow[], columns?: number): string {
   const head = [by.toUpperCase(), 'CALLS', 'FAILED', 'MEAN', 'COST', 'IN', 'OUT'];
   const cells = rows.map(({ key, calls, failed, ms, cost, bytes_in, bytes_out }) => [
-    key,
+    usageName(by, key),
     String(calls),
     failed === 0 ? '0' : paint('red', `${failed} (${percent(failed, calls)})`),
     duration(ms / calls),
@@ -256,17 +256,22 @@ export function usageTable(by: string, rows: readonly UsageRow[], columns?: numb
   return table(head, cells, columns);
 }
 
-const USAGE_FIELDS = ['key', 'calls', 'failed', 'ms', 'cost', 'bytes_in', 'bytes_out'] as const;
+/** A tool as the other commands name it: the journal keeps `agent/capability`. */
+function usageName(by: string, key: string): string {
+  return by === 'tool' ? key.replace('/', '.') : key;
+}
+
+const USAGE_SUMS = ['calls', 'failed', 'ms', 'cost', 'bytes_in', 'bytes_out'] as const;
 
 /** As RFC 4180 says. A cell that a spreadsheet would run as a formula begins with an apostrophe. */
 export function usageCsv(by: string, rows: readonly UsageRow[]): string {
-  const head = [by, ...USAGE_FIELDS.slice(1)].join(',');
-  const lines = rows.map((row) => USAGE_FIELDS.map((field) => csvCell(row[field])).join(','));
-  return [head, ...lines].join('\r\n');
+  const lines = rows.map((row) => {
+    return [csvCell(usageName(by, row.key)), ...USAGE_SUMS.map((sum) => row[sum])].join(',');
+  });
+  return [[by, ...USAGE_SUMS].join(','), ...lines].join('\r\n');
 }
 
-function csvCell(value: string | number): string {
-  if (typeof value === 'number') return String(value);
+function csvCell(value: string): string {
   const text = toOneLine(value).replace(/^(?=[=+\-@].)/, "'");
   return /[",\r\n']/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

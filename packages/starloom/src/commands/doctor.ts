@@ -11,6 +11,7 @@ import type { Command } from 'commander';
 import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway, readAddress } from '../gateway-client.ts';
 import { bytes } from '../journal-view.ts';
+import { count } from '../report-error.ts';
 import { stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { line, paint, type Style, table } from '../terminal-text.ts';
@@ -170,7 +171,7 @@ async function gatewayFindings(
         {
           part: 'registry',
           status: registry.ok ? 'ok' : 'failed',
-          note: registry.message ?? `${registry.kind}, ${registry.agents} agents`,
+          note: registry.message ?? `${registry.kind}, ${count(registry.agents, 'agent')}`,
           fix: 'correct the file with the agents; the last good one is in use',
         },
         ...Object.entries(engines).map(
