@@ -45,7 +45,7 @@ import { openJobs } from '@starloom/jobs';
 import { openJournal } from '@starloom/journal';
 import { openRegistry } from '@starloom/registry';
 import { deriveKey } from '@starloom/wire';
-import { adapterOpener } from './agent-adapters.ts';
+import { AdapterOpener } from './agent-adapters.ts';
 import { openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { type OpenedRealm, openRealm } from './realm.ts';
@@ -139,7 +139,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     if (sharedRules) closers.add(() => sharedRules.close());
     const reopen = (agentId: string) => gateway.reopen(agentId);
     const { stateFolder } = options;
-    const agents = adapterOpener({ env, folder, stateFolder, observer, reopen });
+    const agents = new AdapterOpener({ env, folder, stateFolder, observer, reopen });
     closers.add(async () => agents.close());
     const gateway: Gateway = new Gateway({
       config,

@@ -6,7 +6,7 @@ import { isMcpRelay } from '@starloom/adapters';
 import { Closers, FabricError, type Manifest } from '@starloom/core';
 import { AdapterPool, type Observer } from '@starloom/gateway';
 import { openYamlRegistry } from '@starloom/registry';
-import { adapterOpener } from '../agent-adapters.ts';
+import { AdapterOpener } from '../agent-adapters.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { AgentServer } from './agent-server.ts';
 import { type DialerEvent, GatewayDialer } from './gateway-dialer.ts';
@@ -49,7 +49,7 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
     optionSchemas: OPTION_SCHEMAS,
   });
   closers.add(() => registry.close());
-  const opener = adapterOpener({
+  const opener = new AdapterOpener({
     env,
     folder: dirname(agents),
     stateFolder,
