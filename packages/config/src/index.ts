@@ -2,18 +2,12 @@ export { type KeyPath, toKey } from './key-path.ts';
 export {
   type ConfigPart,
   type FlagOverride,
-  type LoadConfigOptions,
   type LoadedConfig,
   loadConfig,
 } from './load-config.ts';
 export { type Origin, pickByOrigin, showOrigin } from './origins.ts';
 export { configError, type Problem, placeOf, problemsOf, toProblemText } from './problem.ts';
-export {
-  type ConfigFormat,
-  parseSource,
-  type ReadSourceOptions,
-  readSource,
-} from './read-source.ts';
+export { type ConfigFormat, parseSource, readSource } from './read-source.ts';
 export { toConfigJsonSchema } from './schema-shape.ts';
 export {
   type Complaint,

@@ -5,12 +5,11 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { isMap, type KeyPath, toKey, valueAt } from './key-path.ts';
-import type { Origin } from './origins.ts';
-import { type Layers, originsOf, placeFor } from './origins.ts';
-import { applyOverrides, type Override, readEnvOverrides } from './overrides.ts';
+import { type Layers, type Origin, originsOf, placeFor } from './origins.ts';
+import { applyOverrides, readEnvOverrides } from './overrides.ts';
 import { type ConfigSchemaProblem, configError, inFileOrder, type Problem } from './problem.ts';
 import { type ConfigFormat, NO_SOURCE, readSource } from './read-source.ts';
-import { NO_SECRETS, resolveSecrets } from './resolve-secrets.ts';
+import { resolveSecrets } from './resolve-secrets.ts';
 import { toSchemaProblems, UNWORDED } from './schema-problems.ts';
 import { accepts, keysOf } from './schema-shape.ts';
 import { freeze } from './secret.ts';
@@ -70,32 +69,33 @@ export async function loadConfig<S extends z.ZodType>(
 
   const source = file === undefined ? NO_SOURCE : await readSource(file, { ...options, cwd });
   const variables = await readEnvOverrides(schema, env, options.envPrefix);
-  const overrides = [...variables.overrides, ...(options.flags ?? []).map(toOverride)];
+  const flags = (options.flags ?? []).map(({ name, path, value }) => {
+    return { path, value, origin: { kind: 'flag' as const, name } };
+  });
+  const overrides = [...variables.overrides, ...flags];
   const base = startFrom(source.value, schema);
   const { value: root, problems: misplaced } = applyOverrides(base, overrides, schema);
 
   const parsed = schema.safeParse(root, { error: () => UNWORDED });
   const isEmpty = file !== undefined && source.value === undefined && overrides.length === 0;
   if (isEmpty && !parsed.success) throw configError([emptyFile(file, schema)]);
-  const found =
-    options.resolveSecrets === false
-      ? NO_SECRETS
-      : await resolveSecrets(schema, root, { env, folder });
+  const named = options.resolveSecrets === false ? undefined : root;
+  const found = await resolveSecrets(schema, named, { env, folder });
 
   const layers: Layers = { file, positions: source.positions, overrides, root };
-  const problems = [
-    ...toSchemaProblems(parsed.error?.issues ?? [], schema, root).map(placeIn(layers)),
-    ...(options.parts?.(root) ?? [])
-      .flatMap((part) => problemsInPart(part, root))
-      .map(placeIn(layers)),
-    ...found.problems.map(placeIn(layers)),
-    ...variables.problems,
-    ...misplaced,
+  const inPlace = ({ path, at, message, fix }: ConfigSchemaProblem): Problem => {
+    return { ...placeFor(path, at, layers), key: toKey(path), message, fix };
+  };
+  const unplaced = [
+    ...toSchemaProblems(parsed.error?.issues ?? [], schema, root),
+    ...(options.parts?.(root) ?? []).flatMap((part) => problemsInPart(part, root)),
+    ...found.problems,
   ];
+  const problems = [...unplaced.map(inPlace), ...variables.problems, ...misplaced];
   if (!parsed.success || problems.length > 0) throw configError(inFileOrder(problems));
 
   const value = freeze(parsed.data, found.secrets);
-  const warnings = [...found.warnings.map(placeIn(layers)), ...variables.warnings];
+  const warnings = [...found.warnings.map(inPlace), ...variables.warnings];
   const origins = originsOf(value, layers);
   return { value, origins, warnings, folder, ...(file === undefined ? {} : { file }) };
 }
@@ -121,14 +121,4 @@ function emptyFile(file: string, schema: z.ZodType): Problem {
   const keys = keysOf(schema);
   const fix = keys.length > 0 ? `write its keys: ${keys.join(', ')}` : 'write at least one entry';
   return { file, line: 1, column: 1, key: '', message: 'the file is empty', fix };
-}
-
-function toOverride({ name, path, value }: FlagOverride): Override {
-  return { path, value, origin: { kind: 'flag', name } };
-}
-
-function placeIn(layers: Layers): (problem: ConfigSchemaProblem) => Problem {
-  return ({ path, at, message, fix }) => {
-    return { ...placeFor(path, at, layers), key: toKey(path), message, fix };
-  };
 }

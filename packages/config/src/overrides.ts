@@ -45,20 +45,11 @@ function put(root: unknown, { path, value }: Override, schema: Schema): boolean 
   for (let length = 1; length < path.length; length++) {
     const parent = path.slice(0, length);
     if (hasPath(root, parent)) continue;
-    if (!assign(root, parent, emptyFor(path[length], schema, parent, root))) return false;
+    const [given] = schemasAt(schema, parent, root).map(defaultOf);
+    const empty = typeof path[length] === 'number' ? [] : {};
+    if (!assign(root, parent, isMap(given) ? { ...given } : empty)) return false;
   }
   return assign(root, path, value);
-}
-
-function emptyFor(
-  next: string | number | undefined,
-  schema: Schema,
-  path: KeyPath,
-  root: unknown,
-): unknown {
-  const [given] = schemasAt(schema, path, root).map(defaultOf);
-  if (isMap(given)) return { ...given };
-  return typeof next === 'number' ? [] : {};
 }
 
 /** False only when a list has no room at that index. */

@@ -29,11 +29,7 @@ export async function readSource(file: string, options: ReadSourceOptions): Prom
 }
 
 /** A text that came from elsewhere, by the same rules; `file` names it in errors. */
-export async function parseSource(
-  text: string,
-  file: string,
-  format: ConfigFormat,
-): Promise<Source> {
+export async function parseSource(text: string, file: string, format: ConfigFormat) {
   const parse = await PARSERS[format]();
   const source = parse(text, file);
   if (source.problems.length > 0) throw configError(inFileOrder(source.problems));
@@ -78,25 +74,21 @@ export async function readTextFile(path: string, maxBytes: number): Promise<Text
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     return { ok: true, text, mode: stats.mode };
   } catch (error) {
-    return toRefusal(error);
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    const missing = code === 'ENOENT' || code === 'ENOTDIR';
+    return refusal(
+      missing ? 'no such file' : (REASONS[code] ?? `it cannot be read (${code})`),
+      missing,
+    );
   }
 }
 
-function toRefusal(error: unknown): TextFile {
-  switch ((error as NodeJS.ErrnoException).code) {
-    case 'ENOENT':
-    case 'ENOTDIR':
-      return { ok: false, reason: 'no such file', missing: true };
-    case 'EACCES':
-    case 'EPERM':
-      return refusal('this user may not read it');
-    case 'ERR_ENCODING_INVALID_ENCODED_DATA':
-      return refusal('it is not UTF-8 text');
-    default:
-      return refusal(`it cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
-  }
-}
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not read it',
+  EPERM: 'this user may not read it',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',
+};
 
-function refusal(reason: string): TextFile {
-  return { ok: false, reason, missing: false };
+function refusal(reason: string, missing = false): TextFile {
+  return { ok: false, reason, missing };
 }

@@ -10,21 +10,15 @@ const MAX_SECRET_BYTES = 64 * 1024;
 const MAX_PUBLIC_BYTES = 4 * 1024 ** 2;
 const READABLE_BY_OTHERS = 0o077;
 
-export interface ResolvedSecrets {
-  /** By key, such as `auth.psk[0].key`. */
-  readonly secrets: ReadonlyMap<string, Secret>;
-  readonly problems: readonly ConfigSchemaProblem[];
-  readonly warnings: readonly ConfigSchemaProblem[];
-}
-
-export const NO_SECRETS: ResolvedSecrets = { secrets: new Map(), problems: [], warnings: [] };
-
-/** Fetches every secret that `value` names; `folder` is where relative `file:` paths begin. */
+/**
+ * Fetches every secret that `value` names, by its key, such as `auth.psk[0].key`; `folder` is where
+ * relative `file:` paths begin.
+ */
 export async function resolveSecrets(
   schema: Schema,
   value: unknown,
   from: { readonly env: Readonly<Record<string, string | undefined>>; readonly folder: string },
-): Promise<ResolvedSecrets> {
+) {
   const secrets = new Map<string, Secret>();
   const problems: ConfigSchemaProblem[] = [];
   const warnings: ConfigSchemaProblem[] = [];
@@ -55,15 +49,12 @@ function findReferences(schema: Schema, value: unknown) {
 
 function fromVariable(name: string, env: Readonly<Record<string, string | undefined>>): Found {
   const value = env[name];
-  if (value === undefined) {
-    const message = `the variable ${name} is not set`;
-    return { complaint: { message, fix: `set ${name} in the environment of this process` } };
-  }
-  if (value === '') {
-    const message = `the variable ${name} is empty`;
-    return { complaint: { message, fix: `give ${name} a value` } };
-  }
-  return { value };
+  if (value) return { value };
+  const complaint =
+    value === undefined
+      ? { message: 'is not set', fix: `set ${name} in the environment of this process` }
+      : { message: 'is empty', fix: `give ${name} a value` };
+  return { complaint: { ...complaint, message: `the variable ${name} ${complaint.message}` } };
 }
 
 async function fromFile(name: string, folder: string, rules: SecretRules): Promise<Found> {

@@ -98,10 +98,8 @@ function fixFor(schemas: readonly Schema[], value: unknown, otherwise: string): 
   if (expected === 'true or false') return 'write true or false, without quotes';
   if (/number/.test(expected)) return `write ${expected}, without quotes and units`;
   if (expected === 'a list') return 'write a list: [first, second]';
-  const keys = schemas.flatMap((schema) => keysOf(schema));
-  return expected === 'a map' && keys.length > 0
-    ? `write the keys below it: ${keys.join(', ')}`
-    : otherwise;
+  const keys = expected === 'a map' ? schemas.flatMap((schema) => keysOf(schema)) : [];
+  return keys.length > 0 ? `write the keys below it: ${keys.join(', ')}` : otherwise;
 }
 
 function outOfBounds(
@@ -160,7 +158,7 @@ const MAX_LISTED_KEYS = 16;
 const MAX_HOME_DEPTH = 3;
 
 /** A key that no schema knows: what it was probably meant to be, or where it belongs. */
-export function unknownKey(
+function unknownKey(
   path: KeyPath,
   siblings: readonly Schema[],
   schema: Schema,
@@ -176,8 +174,8 @@ export function unknownKey(
     const meant = [...path.slice(0, -1), word];
     return { path, at: 'key', message, fix: `rename it to ${JSON.stringify(word)}`, meant };
   }
-  const listed =
-    known.length > 0 && known.length <= MAX_LISTED_KEYS ? `; known keys: ${known.join(', ')}` : '';
+  const isListed = known.length > 0 && known.length <= MAX_LISTED_KEYS;
+  const listed = isListed ? `; known keys: ${known.join(', ')}` : '';
   if (siblings.some((sibling) => keysOf(sibling).includes(name))) {
     const message = `unknown key for this kind${listed}`;
     return { path, at: 'key', message, fix: 'remove it, or change the kind' };
@@ -236,25 +234,16 @@ function toChoice(parts: readonly string[]): string {
 }
 
 function nameOf(alternative: ReturnType<typeof alternativesOf>[number]): string {
-  switch (alternative._zod.def.type) {
-    case 'string':
-      return jsonSchemaOf(alternative).format === 'uri' ? 'a URL' : 'a string';
-    case 'number':
-      return numberName(jsonSchemaOf(alternative));
-    case 'boolean':
-      return 'true or false';
-    case 'array':
-    case 'tuple':
-      return 'a list';
-    case 'object':
-    case 'record':
-      return 'a map';
-    case 'null':
-      return 'null';
-    default:
-      return 'a value';
-  }
+  const { type } = alternative._zod.def;
+  if (type === 'string') return jsonSchemaOf(alternative).format === 'uri' ? 'a URL' : 'a string';
+  if (type === 'number') return numberName(jsonSchemaOf(alternative));
+  return KINDS[type] ?? 'a value';
 }
+
+const KINDS: Readonly<Record<string, string>> = {
+  ...{ boolean: 'true or false', null: 'null' },
+  ...{ array: 'a list', tuple: 'a list', object: 'a map', record: 'a map' },
+};
 
 /** zod's own reading of a schema's checks. */
 function jsonSchemaOf(schema: Schema): z.core.JSONSchema.BaseSchema {

@@ -3,7 +3,7 @@
 // secrets. Wrappers (optional, default, …) are seen through; unions are lists of alternatives.
 
 import { z } from 'zod';
-import { isMap, type KeyPath } from './key-path.ts';
+import { isContainer, isMap, type KeyPath, valueAt } from './key-path.ts';
 
 export type Schema = z.core.$ZodType;
 type Concrete = z.core.$ZodTypes;
@@ -59,7 +59,7 @@ export function childrenOf(schema: Schema, key: string | number, value?: unknown
 export function schemasAt(schema: Schema, path: KeyPath, root: unknown): Schema[] {
   const [key, ...rest] = path;
   if (key === undefined) return [schema];
-  const child = isMap(root) ? root[key] : Array.isArray(root) ? root[Number(key)] : undefined;
+  const child = valueAt(root, [key]);
   return childrenOf(schema, key, root).flatMap((next) => schemasAt(next, rest, child));
 }
 
@@ -117,12 +117,9 @@ export function visitTexts(
     for (const alternative of alternativesOf(schema)) visit(path, value, alternative);
     return;
   }
-  const entries = Array.isArray(value)
-    ? [...value.entries()]
-    : isMap(value)
-      ? Object.entries(value)
-      : [];
-  for (const [key, child] of entries) {
+  if (!isContainer(value)) return;
+  for (const [name, child] of Object.entries(value)) {
+    const key = Array.isArray(value) ? Number(name) : name;
     for (const next of childrenOf(schema, key, value))
       visitTexts(next, child, visit, [...path, key]);
   }

@@ -23,11 +23,7 @@ export interface Source {
 }
 
 /** Keys that would reach into the prototype of an object. */
-export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set([
-  '__proto__',
-  'constructor',
-  'prototype',
-]);
+export const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** What a parser notes of a file while it reads it. Values never appear in a message. */
 export class SourceNotes implements Omit<Source, 'value'> {

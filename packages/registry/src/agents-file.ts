@@ -23,12 +23,12 @@ export interface RemovedEntry {
   readonly nodeId?: string | undefined;
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   /** Of `endpoint.options` by protocol; without it they are not checked. */
   readonly optionSchemas?: OptionSchemas | undefined;
 }
 
-export interface ChangeOptions extends ReadOptions {
+interface ChangeOptions extends ReadOptions {
   /** Whether a file that does not exist is created; by default it is an error. */
   readonly create?: boolean;
   /** Where to keep a copy of the file as it was. */
@@ -57,7 +57,7 @@ export async function changeAgentsFile(
   change: AgentsFileChange,
   options: ChangeOptions = {},
 ): Promise<readonly Manifest[]> {
-  const [first = ''] = [...(change.put ?? []).map(({ agent_id }) => agent_id)];
+  const first = change.put?.[0]?.agent_id ?? '';
   const isNew = options.create === true && (await createIfMissing(path));
   try {
     return await withFileLock(path, async () => {
@@ -96,10 +96,7 @@ async function createIfMissing(path: string): Promise<boolean> {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EEXIST') return false;
-    throw new FabricError('BAD_INPUT', `Cannot write ${path} (${code})`, {
-      details: { reason: 'not_writable', file: path, fix: 'go to a folder that you may write to' },
-      cause,
-    });
+    throw failure('not_writable', { file: path, cause: code }, { cause });
   }
 }
 

@@ -76,12 +76,10 @@ function findEdit(list: YAMLSeq<Node>, document: Document, text: string, manifes
     return { from, to, entry: toBlock(manifest, ' '.repeat(columnOf(text, from))) + end };
   }
   const [start, valueEnd, nodeEnd] = rangeOf(last);
-  if (list.flow)
-    return {
-      from: valueEnd,
-      to: valueEnd,
-      entry: `, ${JSON.stringify(toManifestEntry(manifest))}`,
-    };
+  if (list.flow) {
+    const entry = `, ${JSON.stringify(toManifestEntry(manifest))}`;
+    return { from: valueEnd, to: valueEnd, entry };
+  }
   const indent = ' '.repeat(columnOf(text, rangeOf(list)[0]));
   const begin = text.slice(start, nodeEnd).endsWith('\n') ? '' : '\n';
   const entry = `${begin}${indent}- ${toBlock(manifest, `${indent}  `)}\n`;

@@ -1,20 +1,8 @@
-export {
-  type AgentsFileChange,
-  type ChangeOptions,
-  changeAgentsFile,
-  type ReadOptions,
-  type RemovedEntry,
-  readAgentsFile,
-} from './agents-file.ts';
+export { type AgentsFileChange, changeAgentsFile, readAgentsFile } from './agents-file.ts';
 export { toManifestEntry } from './agents-text.ts';
 export { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
 export { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
-export {
-  assertOpenable,
-  type OpenedRegistry,
-  openRegistry,
-  type RegistryConfig,
-} from './open-registry.ts';
+export { assertOpenable, openRegistry, type RegistryConfig } from './open-registry.ts';
 export {
   openPackageRegistry,
   type PackageRegistryConfig,
@@ -26,15 +14,5 @@ export {
   PostgresRegistry,
   type PostgresRegistryOptions,
 } from './postgres.ts';
-export {
-  assertOwnRights,
-  assertShared,
-  type RegisteringPrincipal,
-  type SharedRules,
-} from './shared-rules.ts';
-export {
-  openYamlRegistry,
-  type ReloadResult,
-  type YamlRegistry,
-  type YamlRegistryOptions,
-} from './yaml.ts';
+export { assertOwnRights, assertShared, type SharedRules } from './shared-rules.ts';
+export { openYamlRegistry, type YamlRegistry, type YamlRegistryOptions } from './yaml.ts';

@@ -28,7 +28,7 @@ interface PostgresConfig extends SharedRules, Pick<PostgresRegistryOptions, 'url
 }
 
 /** Backends that can read their source again on demand have `reload`. */
-export type OpenedRegistry = Registry & Partial<Pick<YamlRegistry, 'reload'>>;
+type OpenedRegistry = Registry & Partial<Pick<YamlRegistry, 'reload'>>;
 
 export async function openRegistry(
   config: RegistryConfig,
@@ -36,10 +36,7 @@ export async function openRegistry(
 ): Promise<OpenedRegistry> {
   switch (config.kind) {
     case 'yaml':
-      return openYamlRegistry({
-        ...dependencies,
-        path: resolve(dependencies.folder, config.path),
-      });
+      return openYamlRegistry({ ...dependencies, path: resolve(dependencies.folder, config.path) });
     case 'package':
       return openPackageRegistry(config, dependencies);
     case 'postgres':

@@ -155,11 +155,9 @@ export class PostgresRegistry extends DirectoryReads implements Registry {
       ...this.statusOf(),
     };
     if (!this.#failure) return status;
-    const age = this.#asOf === '' ? undefined : Date.now() - Date.parse(this.#asOf);
-    const serving =
-      age === undefined
-        ? 'no agents are known'
-        : `the agents are those of ${Math.round(age / 1_000)} s ago`;
+    const age = Math.round((Date.now() - Date.parse(this.#asOf)) / 1_000);
+    const known = `the agents are those of ${age} s ago`;
+    const serving = this.#asOf === '' ? 'no agents are known' : known;
     return { ...status, message: `${this.#failure.message}; ${serving}` };
   }
 
@@ -240,11 +238,8 @@ export class PostgresRegistry extends DirectoryReads implements Registry {
   async #reload(known: FeedPosition | undefined): Promise<void> {
     const { entries, position } = await this.#store.loadAll();
     if (known && this.#position !== known) return;
-    if (known)
-      this.#options.log.warn(
-        { known, position },
-        'the feed of changes was cut: all agents were read again',
-      );
+    const cut = 'the feed of changes was cut: all agents were read again';
+    if (known) this.#options.log.warn({ known, position }, cut);
     const changed = this.directory.replaceAll(entries);
     this.#position = position;
     this.#isSnapshotDue = true;
@@ -330,10 +325,8 @@ export class PostgresRegistry extends DirectoryReads implements Registry {
     this.directory.replaceAll(snapshot.entries);
     this.#position = snapshot.position;
     this.#asOf = snapshot.asOf;
-    log.warn(
-      { agents: this.directory.size, as_of: snapshot.asOf },
-      'serving the agents of the last run',
-    );
+    const facts = { agents: this.directory.size, as_of: snapshot.asOf };
+    log.warn(facts, 'serving the agents of the last run');
   }
 
   async #snapshot(isLast: boolean): Promise<void> {

@@ -30,14 +30,11 @@ export function assertShared(manifest: Manifest, rules: SharedRules): void {
   if (found) throw failure(found.reason, { agent_id, what: found.what });
 }
 
-/** The principal that registers an agent, with its rights. */
-export interface RegisteringPrincipal {
-  readonly id: string;
-  readonly tier: TrustTier;
-}
-
 /** Throws BAD_INPUT when an agent asks for more than the key that it registers with has. */
-export function assertOwnRights(manifest: Manifest, { id, tier }: RegisteringPrincipal): void {
+export function assertOwnRights(
+  manifest: Manifest,
+  { id, tier }: { readonly id: string; readonly tier: TrustTier },
+): void {
   const { agent_id, trust_tier, auth = { mandate: false }, pass_meta } = manifest;
   if (!isTrustedAs(tier, trust_tier)) {
     throw failure('tier', { agent_id, own: tier, asked: trust_tier });

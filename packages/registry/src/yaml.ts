@@ -39,7 +39,7 @@ export interface YamlRegistryOptions {
   readonly optionSchemas?: OptionSchemas | undefined;
 }
 
-export interface ReloadResult {
+interface ReloadResult {
   /** False when the file cannot be used; the agents loaded before stay. */
   readonly ok: boolean;
   /** Agents that are new, different or gone. */
@@ -60,19 +60,17 @@ export async function openYamlRegistry(options: YamlRegistryOptions): Promise<Ya
 }
 
 class FileRegistry extends LocalRegistry implements YamlRegistry {
+  readonly #options: YamlRegistryOptions;
   readonly #path: string;
   readonly #log: Log;
   readonly #clock: Clock;
-  readonly #env: Env;
-  readonly #builtIn: readonly Manifest[] | undefined;
-  readonly #optionSchemas: OptionSchemas | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #watch: FileWatch | undefined;
   #asOf = '';
   #problem: string | undefined;
 
   constructor(options: YamlRegistryOptions) {
-    const { path, log, clock = systemClock, env = {}, builtIn, optionSchemas } = options;
+    const { path, log, clock = systemClock } = options;
     super({
       clock,
       store: {
@@ -80,12 +78,10 @@ class FileRegistry extends LocalRegistry implements YamlRegistry {
         remove: (agentId, nodeId) => this.#change({ remove: [{ agentId, nodeId }] }),
       },
     });
+    this.#options = options;
     this.#path = resolve(path);
     this.#log = log.child({ registry: this.#path });
     this.#clock = clock;
-    this.#env = env;
-    this.#builtIn = builtIn;
-    this.#optionSchemas = optionSchemas;
   }
 
   async start(): Promise<void> {
@@ -131,9 +127,9 @@ class FileRegistry extends LocalRegistry implements YamlRegistry {
   async #change(change: AgentsFileChange, check?: () => void): Promise<void> {
     await this.#inTurn(async () => {
       check?.();
-      const create = this.#builtIn !== undefined;
-      const options = { create, optionSchemas: this.#optionSchemas };
-      await this.#apply(await changeAgentsFile(this.#path, change, options));
+      const { builtIn, optionSchemas } = this.#options;
+      const rules = { create: builtIn !== undefined, optionSchemas };
+      await this.#apply(await changeAgentsFile(this.#path, change, rules));
     });
   }
 
@@ -144,13 +140,15 @@ class FileRegistry extends LocalRegistry implements YamlRegistry {
   }
 
   async #read(): Promise<readonly Manifest[]> {
-    const isOptional = this.#builtIn !== undefined;
+    const isOptional = this.#options.builtIn !== undefined;
     if (isOptional && (await fingerprintOf(this.#path)) === 'ENOENT') return [];
-    return await readAgentsFile(this.#path, { optionSchemas: this.#optionSchemas });
+    return await readAgentsFile(this.#path, this.#options);
   }
 
   async #apply(listed: readonly Manifest[]): Promise<string[]> {
-    const manifests = this.#withBuiltIn(listed);
+    const { builtIn = [] } = this.#options;
+    const ids = new Set(listed.map(({ agent_id }) => agent_id));
+    const manifests = [...listed, ...builtIn.filter(({ agent_id }) => !ids.has(agent_id))];
     const changed = this.directory.replaceAll(this.#withLeased(manifests));
     const recovered = this.#problem !== undefined;
     this.#problem = undefined;
@@ -160,11 +158,6 @@ class FileRegistry extends LocalRegistry implements YamlRegistry {
     }
     await this.#warnOfSecrets(changed);
     return changed;
-  }
-
-  #withBuiltIn(listed: readonly Manifest[]): readonly Manifest[] {
-    const ids = new Set(listed.map(({ agent_id }) => agent_id));
-    return [...listed, ...(this.#builtIn ?? []).filter(({ agent_id }) => !ids.has(agent_id))];
   }
 
   /** An entry that changed is newer than the others; agents that registered themselves stay. */
@@ -188,7 +181,7 @@ class FileRegistry extends LocalRegistry implements YamlRegistry {
     for (const agent_id of agentIds) {
       const manifest = this.directory.get(agent_id)?.manifest;
       if (!manifest) continue;
-      await resolveEndpoint(manifest, this.#env).catch((error: FabricError) => {
+      await resolveEndpoint(manifest, this.#options.env ?? {}).catch((error: FabricError) => {
         const problems = problemsOf(error.cause)?.map(toMissingText) ?? error.message;
         this.#log.warn({ agent_id, problems }, 'the agent cannot be called: a secret is missing');
       });

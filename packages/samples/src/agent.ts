@@ -1,7 +1,7 @@
 // What every sample is: one capability with a schema, and the work behind it as a stream of events.
 // How it is reached (MCP, lines of JSON, HTTP) is said in `serve/` and nowhere in the work.
 
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { type Citation, type EventBody, FabricError } from '@starloom/core';
 import { z } from 'zod';
 
@@ -19,10 +19,10 @@ export interface AgentCard<Input = unknown> {
 
 export interface SampleAgent<Input = unknown> extends AgentCard<Input> {
   /**
-   * Ends with one `final` event, or throws a FabricError. Need not look at the signal between two
-   * events: the server stops asking for more when the caller has left.
+   * Ends with one `final` event, or throws a FabricError. The server stops asking for more events
+   * when the caller has left.
    */
-  work(input: Input, signal: AbortSignal): Iterable<EventBody> | AsyncIterable<EventBody>;
+  work(input: Input): Iterable<EventBody> | AsyncIterable<EventBody>;
 }
 
 export function progress(percent: number, message: string): EventBody {
@@ -38,20 +38,15 @@ export function final(answer: string, data: object, citations?: Citation[]): Eve
   return { type: 'final', data: { answer, data, ...(citations && { citations }) } };
 }
 
-export interface RunOptions {
-  readonly signal: AbortSignal;
-  /** Pause between events: 0 only lets others have a turn, some 30 ms are pleasant to watch. */
-  readonly pauseMs?: number;
-}
-
 /** The events of one call. Throws BAD_INPUT, what the work throws, or the reason of the signal. */
 export async function* runAgent<Input>(
   agent: SampleAgent<Input>,
   input: unknown,
-  { signal, pauseMs = 0 }: RunOptions,
+  signal: AbortSignal,
 ): AsyncGenerator<EventBody, void, undefined> {
-  for await (const event of agent.work(parseInput(agent, input), signal)) {
-    await (pauseMs > 0 ? setTimeout(pauseMs) : setImmediate());
+  for await (const event of agent.work(parseInput(agent, input))) {
+    // Others have a turn.
+    await setImmediate();
     signal.throwIfAborted();
     yield event;
   }

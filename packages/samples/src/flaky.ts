@@ -17,10 +17,10 @@ export const flaky: AgentCard = {
 
 const MODES = ['error', 'hang', 'die', 'garbage'] as const;
 
-/** The first word of the task chooses, else the setting, else it dies. */
-export function chooseMode(task: string, setting?: string): (typeof MODES)[number] {
+/** The first word of the task chooses, else it dies. */
+export function chooseMode(task: string): (typeof MODES)[number] {
   const [word = ''] = task.trim().toLowerCase().split(/\W/, 1);
-  return MODES.find((mode) => mode === word) ?? MODES.find((mode) => mode === setting) ?? 'die';
+  return MODES.find((mode) => mode === word) ?? 'die';
 }
 
 const FAILURE = {
@@ -34,7 +34,7 @@ export async function failOneCall(): Promise<void> {
   const [line] = await once(createInterface({ input: process.stdin }), 'line');
   const { input } = JSON.parse(line).envelope;
   for (const event of speak('I have almost got it: ')) console.log(JSON.stringify(event));
-  switch (chooseMode(input.task, process.env.FLAKY_MODE)) {
+  switch (chooseMode(input.task)) {
     case 'error':
       console.log(JSON.stringify({ type: 'error', error: FAILURE }));
       return;

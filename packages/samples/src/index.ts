@@ -1,7 +1,1 @@
-export {
-  SAMPLE_SERVERS,
-  type SampleServer,
-  type Samples,
-  type SamplesOptions,
-  startSamples,
-} from './start-samples.ts';
+export { type Samples, startSamples } from './start-samples.ts';

@@ -17,8 +17,8 @@ export class KeptServer implements AsyncDisposable {
 
   /** Rejects with AGENT_OFFLINE when it does not come up at all. */
   static async start(options: ServerOptions, port = 0): Promise<KeptServer> {
-    const never = new AbortController().signal;
-    return new KeptServer(options, await startServer(options, port, never));
+    const { signal } = new AbortController();
+    return new KeptServer(options, await startServer(options, port, signal));
   }
 
   private constructor(options: ServerOptions, server: StartedServer) {
@@ -32,11 +32,6 @@ export class KeptServer implements AsyncDisposable {
     return this.#server.url;
   }
 
-  /** Of the process that runs, or ran last. */
-  get pid(): number {
-    return this.#server.process.pid;
-  }
-
   async stop(): Promise<void> {
     this.#stopping.abort(new FabricError('CANCELLED', 'The samples are stopped'));
     await Promise.all([this.#server.process.stop(), this.#keeping]);
@@ -44,41 +39,28 @@ export class KeptServer implements AsyncDisposable {
     await this.#server.process.stop();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
-  }
+  readonly [Symbol.asyncDispose] = () => this.stop();
 
   async #keep(): Promise<void> {
     const { signal } = this.#stopping;
-    for (let deaths = 1; ; ) {
+    const { log, name: agent_id } = this.#options;
+    for (let deaths = 1; ; deaths += 1) {
       const began = performance.now();
+      // After a start that failed this is known at once.
       const exit = await this.#server.process.exited;
       await this.#server.process.stop();
       if (signal.aborted) return;
       if (performance.now() - began >= GROWN_UP_MS) deaths = 1;
-      this.#warn({ ...exit, deaths }, 'a sample agent died and is started again');
-      for (let isUp = false; !isUp; deaths += 1) {
-        await delay(pauseBefore(deaths), undefined, { signal }).catch(() => {});
-        if (signal.aborted) return;
-        isUp = await this.#restart();
+      log.warn({ agent_id, ...exit, deaths }, 'a sample agent died and is started again');
+      await delay(pauseBefore(deaths), undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        this.#server = await startServer(this.#options, Number(new URL(this.url).port), signal);
+      } catch (error) {
+        if (!signal.aborted)
+          log.warn({ agent_id, error }, 'a sample agent did not start again yet');
       }
     }
-  }
-
-  async #restart(): Promise<boolean> {
-    const { signal } = this.#stopping;
-    try {
-      this.#server = await startServer(this.#options, this.#server.port, signal);
-      return true;
-    } catch (error) {
-      if (!signal.aborted) this.#warn({ error }, 'a sample agent did not start again yet');
-      return false;
-    }
-  }
-
-  #warn(fields: object, message: string): void {
-    const { log, name } = this.#options;
-    log.warn({ agent_id: name, ...fields }, message);
   }
 }
 
@@ -103,7 +85,6 @@ interface ServerOptions {
 interface StartedServer {
   readonly process: ManagedProcess;
   readonly url: string;
-  readonly port: number;
 }
 
 const START_MS = 30_000;
@@ -125,7 +106,7 @@ async function startServer(
   deadline.signal.addEventListener('abort', stop, { once: true });
   const first = await process.lines().next();
   const url = first.done ? undefined : readReady(first.value);
-  if (url !== undefined) return { process, url: url.href, port: Number(url.port) };
+  if (url !== undefined) return { process, url };
   await process.stop();
   signal.throwIfAborted();
   const stderr = process.stderrTail().slice(-2_000);
@@ -134,9 +115,9 @@ async function startServer(
   });
 }
 
-function readReady(line: string): URL | undefined {
+function readReady(line: string): string | undefined {
   try {
-    return new URL(JSON.parse(line).url);
+    return new URL(JSON.parse(line).url).href;
   } catch {
     return undefined;
   }

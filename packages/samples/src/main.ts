@@ -11,16 +11,19 @@ const options = readOptions(args);
 
 switch (name) {
   case 'percy':
-    await (await import('./serve/mcp.ts')).serveMcpHttp(percy, options);
+    await (await import('./serve/mcp.ts')).serveMcpHttp(percy, options.port);
     break;
   case 'percy-backup':
-    (await import('./serve/mcp.ts')).serveMcpStdio(percyBackup, options);
+    (await import('./serve/mcp.ts')).serveMcpStdio(percyBackup);
     break;
   case 'coder':
-    await (await import('./serve/lines.ts')).serveLines(createCoder(options.folder), options);
+    await (await import('./serve/lines.ts')).serveLines(createCoder(options.folder));
     break;
   case 'librarian':
-    await (await import('./serve/http.ts')).serveHttp(createLibrarian(options.folder), options);
+    await (await import('./serve/http.ts')).serveHttp(
+      createLibrarian(options.folder),
+      options.port,
+    );
     break;
   case 'flaky':
     await failOneCall();

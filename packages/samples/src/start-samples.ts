@@ -12,39 +12,29 @@ import { KeptServer, type Script } from './kept-server.ts';
 import { createLibrarian } from './librarian.ts';
 import { percy, percyBackup } from './percy.ts';
 
-/** Those that serve HTTP. */
-export const SAMPLE_SERVERS = ['percy', 'librarian'] as const;
-
-export type SampleServer = (typeof SAMPLE_SERVERS)[number];
-
-export interface SamplesOptions {
+interface SamplesOptions {
   /** What coder and librarian may read. */
   readonly folder: string;
   readonly log: Log;
   /** Free ones by default. */
-  readonly ports?: Partial<Record<SampleServer, number>>;
-  /** Pauses between words, for people who watch. */
-  readonly slow?: boolean;
+  readonly ports?: { readonly percy?: number; readonly librarian?: number };
 }
 
 export interface Samples extends AsyncDisposable {
   readonly manifests: ManifestInput[];
-  /** Of the process that serves it now, or did last. */
-  pidOf(server: SampleServer): number;
   /** Resolves when no process of theirs is left. */
   stop(): Promise<void>;
 }
 
 /** Resolves when all of them listen; rejects with AGENT_OFFLINE, leaving none running. */
 export async function startSamples(options: SamplesOptions): Promise<Samples> {
-  const { log, ports = {}, slow } = options;
+  const { log, ports = {} } = options;
   const folder = resolve(options.folder);
-  const args = slow ? ['--slow'] : [];
-  const starting = SAMPLE_SERVERS.map((name) => {
-    const script = sampleScript(name, '--folder', folder, ...args);
+  const start = (name: 'percy' | 'librarian') => {
+    const script = sampleScript(name, '--folder', folder);
     return KeptServer.start({ name, script, log }, ports[name]);
-  });
-  const settled = await Promise.allSettled(starting);
+  };
+  const settled = await Promise.allSettled([start('percy'), start('librarian')]);
   const servers = settled.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
   const stop = async () => {
     await Promise.all(servers.map((server) => server.stop()));
@@ -54,39 +44,34 @@ export async function startSamples(options: SamplesOptions): Promise<Samples> {
     await stop();
     throw failed.reason;
   }
-  const serverOf = (name: SampleServer) => servers[SAMPLE_SERVERS.indexOf(name)] as KeptServer;
-  const urls = { percy: serverOf('percy').url, librarian: serverOf('librarian').url };
-  return {
-    manifests: sampleManifests(folder, urls, args),
-    pidOf: (name) => serverOf(name).pid,
-    stop,
-    [Symbol.asyncDispose]: stop,
-  };
+  const [percyUrl = '', librarianUrl = ''] = servers.map(({ url }) => url);
+  const manifests = sampleManifests(folder, percyUrl, librarianUrl);
+  return { manifests, stop, [Symbol.asyncDispose]: stop };
 }
 
 export function sampleManifests(
   folder: string,
-  urls: Readonly<Record<SampleServer, string>>,
-  args: readonly string[],
+  percyUrl: string,
+  librarianUrl: string,
 ): ManifestInput[] {
   const pooled = { pooled: true, cwd: folder };
   return [
     {
       ...toManifest(percy, 'text'),
-      endpoint: { transport: 'http', uri: urls.percy },
+      endpoint: { transport: 'http', uri: percyUrl },
       fallbacks: ['percy-backup'],
     },
     {
       ...toManifest(percyBackup, 'text', 'backup'),
-      endpoint: { transport: 'stdio', ...sampleScript('percy-backup', ...args) },
+      endpoint: { transport: 'stdio', ...sampleScript('percy-backup') },
     },
     {
       ...toManifest(createCoder(folder), 'source'),
-      endpoint: { transport: 'process', ...sampleScript('coder', ...args), options: pooled },
+      endpoint: { transport: 'process', ...sampleScript('coder'), options: pooled },
     },
     {
       ...toManifest(createLibrarian(folder), 'docs'),
-      endpoint: { transport: 'http', protocol: 'http', uri: urls.librarian },
+      endpoint: { transport: 'http', protocol: 'http', uri: librarianUrl },
     },
     // Less trusted than the others, so that calls reach it only when they name it.
     {

@@ -47,8 +47,7 @@ class C:
 `;
 
 async function read(folder: string, path: string): Promise<string> {
-  const { signal } = new AbortController();
-  return textOf(await Array.fromAsync(createCoder(folder).work({ path }, signal)));
+  return textOf(await Array.fromAsync(createCoder(folder).work({ path })));
 }
 
 /** A folder `inside` to read from, and a secret beside it. */
@@ -142,14 +141,13 @@ describe('the report on a source', () => {
 });
 
 describe('the coder', () => {
-  const { signal } = new AbortController();
   const toolCalls = (events: readonly EventBody[]) =>
     events.flatMap((event) => (event.type === 'tool_call' ? event.data : []));
 
   it('reads the file with a tool call, and says what it found', async () => {
     await using place = await world();
     const coder = createCoder(place.inside);
-    const events = await Array.fromAsync(coder.work({ path: 'src/answer.ts' }, signal));
+    const events = await Array.fromAsync(coder.work({ path: 'src/answer.ts' }));
     expect(toolCalls(events)).toEqual([
       { id: 'read-1', name: 'read_file', args: { path: 'src/answer.ts' }, phase: 'start' },
       {
@@ -170,7 +168,7 @@ describe('the coder', () => {
 
   it('reports on source text without reading anything', async () => {
     const coder = createCoder('/nowhere');
-    const events = await Array.fromAsync(coder.work({ source: SOURCE }, signal));
+    const events = await Array.fromAsync(coder.work({ source: SOURCE }));
     expect(toolCalls(events)).toEqual([]);
     expect(textOf(events)).toContain('The source: 3 lines of source');
   });
@@ -179,18 +177,18 @@ describe('the coder', () => {
     'understands the task %j as the file',
     async (task) => {
       await using place = await world();
-      const events = await Array.fromAsync(createCoder(place.inside).work({ task }, signal));
+      const events = await Array.fromAsync(createCoder(place.inside).work({ task }));
       expect(toolCalls(events)).toHaveLength(2);
     },
   );
 
   it('takes a task of several lines for source text', async () => {
-    const events = await Array.fromAsync(createCoder('/nowhere').work({ task: SOURCE }, signal));
+    const events = await Array.fromAsync(createCoder('/nowhere').work({ task: SOURCE }));
     expect(textOf(events)).toContain('The source: 3 lines');
   });
 
   it('refuses to report on nothing', async () => {
-    const working = Array.fromAsync(createCoder('/nowhere').work({}, signal));
+    const working = Array.fromAsync(createCoder('/nowhere').work({}));
     await expect(working).rejects.toMatchObject({
       code: 'BAD_INPUT',
       details: { reason: 'no_source' },

@@ -153,12 +153,10 @@ describe('the search', () => {
 });
 
 describe('the librarian', () => {
-  const { signal } = new AbortController();
-
   it('answers with passages and cites them', async () => {
     await using folder = await project({ 'docs/guide.md': GUIDE });
     const librarian = createLibrarian(folder.path);
-    const events = await Array.fromAsync(librarian.work({ task: 'take a lock', limit: 1 }, signal));
+    const events = await Array.fromAsync(librarian.work({ task: 'take a lock', limit: 1 }));
     expect(events.at(-1)).toMatchObject({
       type: 'final',
       data: {
@@ -178,7 +176,7 @@ describe('the librarian', () => {
   it('says so when the documents say nothing', async () => {
     await using folder = await project({ 'docs/guide.md': GUIDE });
     const librarian = createLibrarian(folder.path);
-    const events = await Array.fromAsync(librarian.work({ task: 'zebra', limit: 3 }, signal));
+    const events = await Array.fromAsync(librarian.work({ task: 'zebra', limit: 3 }));
     expect(textOf(events)).toBe('The documents say nothing on "zebra".');
     expect(events.at(-1)).toMatchObject({ type: 'final', data: { citations: [] } });
   });

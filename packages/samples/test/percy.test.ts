@@ -7,10 +7,8 @@ const TEXT = `Agents talk past each other. Why do agents need a fabric?
 
 A fabric must carry every call, and it never loses a word. In 2025 only 12 % of calls were traced.`;
 
-const never = new AbortController().signal;
-
 async function work(task: string) {
-  const events = await Array.fromAsync(percy.work({ task }, never));
+  const events = await Array.fromAsync(percy.work({ task }));
   const last = events.at(-1);
   if (last?.type !== 'final') throw new Error('percy ended without a final event');
   return { events, final: last.data };

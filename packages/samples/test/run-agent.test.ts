@@ -29,7 +29,7 @@ describe('running an agent', () => {
     const { agent, seen } = talker();
     const control = new AbortController();
     const reason = new Error('enough');
-    const events = runAgent(agent, { task: 'hello' }, { signal: control.signal });
+    const events = runAgent(agent, { task: 'hello' }, control.signal);
     await events.next();
     expect(seen.stopped).toBe(false);
     control.abort(reason);
@@ -40,7 +40,7 @@ describe('running an agent', () => {
   it('stops the work when the consumer leaves', async () => {
     const { agent, seen } = talker();
     const { signal } = new AbortController();
-    for await (const event of runAgent(agent, { task: 'hello' }, { signal })) {
+    for await (const event of runAgent(agent, { task: 'hello' }, signal)) {
       expect(event.type).toBe('token');
       break;
     }
@@ -50,7 +50,7 @@ describe('running an agent', () => {
   it('lets others have a turn between two events', async () => {
     const { agent } = talker();
     const { signal } = new AbortController();
-    const events = runAgent(agent, { task: 'hello' }, { signal });
+    const events = runAgent(agent, { task: 'hello' }, signal);
     let turns = 0;
     const count = setInterval(() => {
       turns += 1;
@@ -63,7 +63,7 @@ describe('running an agent', () => {
   it('refuses input that does not fit before it does any work', async () => {
     const { agent, seen } = talker();
     const { signal } = new AbortController();
-    const events = runAgent(agent, { task: 'x' }, { signal });
+    const events = runAgent(agent, { task: 'x' }, signal);
     await expect(events.next()).rejects.toMatchObject({
       code: 'BAD_INPUT',
       details: { reason: 'arguments', fix: 'see the input schema of talker' },

@@ -10,8 +10,8 @@ import { openAgent } from './fixtures/open-agent.ts';
 const SCRIPTS = 'samples/src/';
 
 describe('the manifests of the samples', () => {
-  const urls = { percy: 'http://127.0.0.1:1/mcp', librarian: 'http://127.0.0.1:2/librarian' };
-  const manifests = sampleManifests('/project', urls, []);
+  const [percyUrl, librarianUrl] = ['http://127.0.0.1:1/mcp', 'http://127.0.0.1:2/librarian'];
+  const manifests = sampleManifests('/project', percyUrl, librarianUrl);
   const parsed = manifests.map((manifest) => manifestSchema.parse(manifest));
 
   it('say what each does, how far it is trusted and who stands in for it', () => {
@@ -54,9 +54,11 @@ describe('the samples', () => {
     if (percy === undefined) throw new Error('there are no samples');
     expect(childrenWith(SCRIPTS)).toHaveLength(2);
 
-    const killed = samples.pidOf('percy');
+    const [killed = 0] = childrenWith('main.ts percy ');
     process.kill(killed, 'SIGKILL');
-    await expect.poll(() => samples.pidOf('percy'), { timeout: 15_000 }).not.toBe(killed);
+    const url = percy.endpoint.uri ?? '';
+    await expect.poll(() => childrenWith('main.ts percy ')).not.toEqual([killed]);
+    await expect.poll(() => fetch(url).catch(() => false), { timeout: 15_000 }).toBeTruthy();
     {
       await using agent = await openAgent(percy);
       const { result } = await agent.call('Are you back?');

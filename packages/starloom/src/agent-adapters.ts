@@ -22,43 +22,33 @@ interface AdapterOpenerOptions {
   readonly reopen: (agentId: string) => void;
 }
 
-interface AdapterOpener {
-  readonly open: (listed: Manifest) => Promise<Adapter>;
-  close(): void;
-}
+type Tls = NonNullable<Manifest['endpoint']['tls']>;
 
-export function adapterOpener(options: AdapterOpenerOptions): AdapterOpener {
-  const { env, folder, stateFolder, observer, reopen } = options;
-  const shown = new AgentCertificates({ observer, reopen });
-  return {
-    async open(listed) {
-      await shown.watch(listed);
-      const manifest = await resolveEndpoint(listed, env);
-      shown.note(manifest);
-      const own = withOwnCommand(manifest, { folder, env });
-      const { log } = observer;
-      return openAdapter({ manifest: own, log, stateFolder }, { baseFolder: folder });
-    },
-    close: () => shown.close(),
-  };
-}
-
-interface AgentCertificatesOptions {
-  readonly observer: Observer;
-  /** Calls from now on go over new connections. */
-  readonly reopen: (agentId: string) => void;
-}
-
-class AgentCertificates {
-  readonly #options: AgentCertificatesOptions;
+export class AdapterOpener {
+  readonly #options: AdapterOpenerOptions;
+  /** Of the certificates of agents. */
   readonly #watches = new Map<string, FileWatch[]>();
 
-  constructor(options: AgentCertificatesOptions) {
+  constructor(options: AdapterOpenerOptions) {
     this.#options = options;
   }
 
+  readonly open = async (listed: Manifest): Promise<Adapter> => {
+    const { env, folder, stateFolder, observer } = this.#options;
+    await this.#watch(listed);
+    const manifest = await resolveEndpoint(listed, env);
+    this.#note(manifest);
+    const own = withOwnCommand(manifest, { folder, env });
+    const { log } = observer;
+    return openAdapter({ manifest: own, log, stateFolder }, { baseFolder: folder });
+  };
+
+  close(): void {
+    for (const agentId of this.#watches.keys()) this.#forget(agentId);
+  }
+
   /** Before the files of a manifest are read. */
-  async watch({ agent_id, endpoint }: Manifest): Promise<void> {
+  async #watch({ agent_id, endpoint }: Manifest): Promise<void> {
     const { log } = this.#options.observer;
     this.#forget(agent_id);
     const references = Object.values(endpoint.tls ?? {});
@@ -73,7 +63,7 @@ class AgentCertificates {
   }
 
   /** With the text of the files. */
-  note({ agent_id, endpoint }: Manifest): void {
+  #note({ agent_id, endpoint }: Manifest): void {
     const { certificate } = endpoint.tls ?? {};
     if (certificate === undefined) return;
     try {
@@ -84,16 +74,12 @@ class AgentCertificates {
     }
   }
 
-  close(): void {
-    for (const agentId of [...this.#watches.keys()]) this.#forget(agentId);
-  }
-
   #forget(agentId: string): void {
     for (const watch of this.#watches.get(agentId) ?? []) watch.close();
     this.#watches.delete(agentId);
   }
 
-  async #onReplaced(agentId: string, tls: NonNullable<Manifest['endpoint']['tls']>): Promise<void> {
+  async #onReplaced(agentId: string, tls: Tls): Promise<void> {
     const { observer, reopen } = this.#options;
     if (!(await isPair(tls))) {
       const fix = 'replace the certificate and its key';
@@ -106,10 +92,7 @@ class AgentCertificates {
 }
 
 /** Where both are files; of others it is not known here. */
-async function isPair({
-  certificate = '',
-  key = '',
-}: NonNullable<Manifest['endpoint']['tls']>): Promise<boolean> {
+async function isPair({ certificate = '', key = '' }: Tls): Promise<boolean> {
   if (!certificate.startsWith('file:') || !key.startsWith('file:')) return true;
   try {
     const [pem, secret] = await Promise.all([

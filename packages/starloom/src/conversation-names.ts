@@ -4,6 +4,7 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeOwnFolder } from '@starloom/wire/own-file';
+import { writeNew } from './files/artifacts.ts';
 import { stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -47,22 +48,15 @@ async function keepAs(folder: string, agentId: string, names: readonly string[],
     .map((name) => Number(name.slice(agentId.length + 1)) || 0);
   for (let number = Math.max(0, ...numbers) + 1; ; number += 1) {
     const name = `${agentId}-${number}`;
-    try {
-      await writeFile(join(folder, name), id, { flag: 'wx', mode: 0o600 });
-      return name;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
+    if (await writeNew(join(folder, name), id)) return name;
   }
 }
 
 async function forgetOldest(folder: string, names: readonly string[]): Promise<void> {
   if (names.length < MAX_NAMES) return;
-  const files = names.map(async (name) => {
-    const path = join(folder, name);
-    return { path, at: (await stat(path)).mtimeMs };
-  });
-  const [oldest] = (await Promise.all(files)).toSorted((a, b) => a.at - b.at);
+  const paths = names.map((name) => join(folder, name));
+  const dated = paths.map(async (path) => ({ path, at: (await stat(path)).mtimeMs }));
+  const [oldest] = (await Promise.all(dated)).toSorted((a, b) => a.at - b.at);
   if (oldest) await rm(oldest.path, { force: true });
 }
 

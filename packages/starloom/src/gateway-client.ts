@@ -44,13 +44,9 @@ export async function connectToGateway(
   const { url: known, headers } = await readAddress(env);
   const url = named ?? known;
   if (!url) throw failure('gateway_unreachable/unknown');
-  const client = new Client(
-    { name: 'starloom-cli', version: '0.1.0' },
-    { versionNegotiation: { mode: 'auto' } },
-  );
-  const transport = new GatewayTransport(new URL('/mcp', url), {
-    requestInit: { headers },
-  });
+  const about = { name: 'starloom-cli', version: '0.1.0' };
+  const client = new Client(about, { versionNegotiation: { mode: 'auto' } });
+  const transport = new GatewayTransport(new URL('/mcp', url), { requestInit: { headers } });
   try {
     await client.connect(transport);
   } catch (error) {
@@ -81,23 +77,18 @@ async function callTool<Name extends ToolName>(
   args: object,
   { onEvent, timeoutMs = MINUTE_MS, isIdleTimeout = false, signal }: CallOptions,
 ): Promise<ToolPayloads[Name]> {
-  const calling = client.callTool(
-    { name, arguments: { ...args } },
-    {
-      timeout: timeoutMs,
-      resetTimeoutOnProgress: isIdleTimeout,
-      ...(signal && { signal }),
-      ...(onEvent && {
-        onprogress: (progress) => {
-          const { _meta: meta } = progress as { _meta?: EventMeta };
-          const event = meta?.['io.starloom/event'];
-          if (event) onEvent(event, meta?.['io.starloom/cursor']);
-        },
-      }),
-    },
-  );
+  const onprogress = (progress: object) => {
+    const { _meta: meta } = progress as { _meta?: EventMeta };
+    const event = meta?.['io.starloom/event'];
+    if (event) onEvent?.(event, meta?.['io.starloom/cursor']);
+  };
+  const limits = { timeout: timeoutMs, resetTimeoutOnProgress: isIdleTimeout };
+  const options = { ...limits, ...(signal && { signal }), ...(onEvent && { onprogress }) };
+  const calling = client.callTool({ name, arguments: { ...args } }, options);
   const result = await calling.catch((error: unknown) => {
-    if (signal?.aborted) throw cancelled(error);
+    if (signal?.aborted) {
+      throw new FabricError('CANCELLED', 'The call was cancelled', { cause: error });
+    }
     if (isLost(error)) throw failure('gateway_unreachable/gone', {}, { cause: error });
     const refusal = refusalIn(error);
     throw refusal ? toFabricError(refusal) : error;
@@ -127,10 +118,10 @@ function refusalIn(error: unknown): ErrorPayload | undefined {
 
 /** The connection failed, not the call. */
 function isLost(error: unknown): boolean {
-  const { name, message } = error instanceof Error ? error : { name: '', message: '' };
-  return (
-    message === STREAM_ENDED || (name === 'TypeError' && /fetch failed|terminated/.test(message))
-  );
+  if (!(error instanceof Error)) return false;
+  const { name, message } = error;
+  if (message === STREAM_ENDED) return true;
+  return name === 'TypeError' && /fetch failed|terminated/.test(message);
 }
 
 const STREAM_ENDED = 'The stream of the answer ended without it';
@@ -151,10 +142,6 @@ export class GatewayTransport extends StreamableHTTPClientTransport {
   }
 }
 
-function cancelled(cause: unknown): FabricError {
-  return new FabricError('CANCELLED', 'The call was cancelled', { cause });
-}
-
 interface EventMeta {
   readonly 'io.starloom/event'?: FabricEvent;
   readonly 'io.starloom/cursor'?: number;
@@ -169,18 +156,15 @@ export function toConnectError(error: unknown, url: string): unknown {
   if (/401|AUTH_DENIED|not known|no credentials/i.test(text)) {
     return failure('unknown_key', { url }, { cause: error });
   }
-  const isUntrustedCause = causesOf(error).some(isUntrusted);
-  const key = isUntrustedCause ? 'gateway_unreachable/untrusted' : 'gateway_unreachable';
+  const key = isUntrusted(error) ? 'gateway_unreachable/untrusted' : 'gateway_unreachable';
   return failure(key, { url }, { cause: error });
 }
 
-/** The error itself, and what caused it. */
-function causesOf(error: unknown): Error[] {
-  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
-}
-
 /** As OpenSSL names a certificate that no known CA issued, or that is for another name. */
-function isUntrusted(error: Error): boolean {
+function isUntrusted(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
-  return /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|CERT_|ALTNAME/.test(code);
+  return (
+    /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|CERT_|ALTNAME/.test(code) || isUntrusted(error.cause)
+  );
 }

@@ -3,6 +3,7 @@
 
 import type { JournalAttempt, JournalCall, JournalRates, UsageRow } from '@starloom/core';
 import { fit, GAP, paint, row, type Style, table, toOneLine, widthOf } from './terminal-text.ts';
+import type { AgentRow } from './tool-payloads.ts';
 
 const SHORT_ID = 8;
 /** From here on there is room for whole trace ids. */
@@ -43,7 +44,7 @@ export function bytes(count: number): string {
 }
 
 /** Of the day where there is no room for more. */
-function timeOf(at: number, columns: number | undefined): string {
+function timeOf(at: number, columns?: number): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return '?';
   const text = date.toISOString();
@@ -95,10 +96,8 @@ export class CallLines {
   }
 
   get head(): string {
-    return row(
-      COLUMNS.map(({ name }) => name),
-      this.#widths,
-    );
+    const names = COLUMNS.map(({ name }) => name);
+    return row(names, this.#widths);
   }
 
   line(call: JournalCall): string {
@@ -129,10 +128,8 @@ export function waterfall(calls: readonly JournalCall[], columns = 160): string 
   const bars = Math.max(10, columns - labels - noteWidth - TOOK - 3 * GAP);
   const rows = spans.map(({ label, from, ms, note, style }) => {
     const start = Math.min(bars - 1, Math.floor((from / total) * bars));
-    const length = Math.max(
-      1,
-      Math.min(bars - start, Math.round(((ms ?? total - from) / total) * bars)),
-    );
+    const share = Math.round(((ms ?? total - from) / total) * bars);
+    const length = Math.max(1, Math.min(bars - start, share));
     const bar = `${' '.repeat(start)}${'━'.repeat(length)}`.padEnd(bars);
     const took = (ms === null ? 'running' : duration(ms)).padStart(TOOK);
     const cells = [label, style ? paint(style, bar) : bar, took, toOneLine(note)];
@@ -145,10 +142,7 @@ function heading(calls: readonly JournalCall[], total: number): string {
   const [first] = calls;
   if (!first) return '';
   const hops = calls.length === 1 ? '1 hop' : `${calls.length} hops`;
-  const facts = [
-    `${hops}, ${duration(total)}, by ${first.principal ?? '-'}`,
-    timeOf(first.began_at, undefined),
-  ];
+  const facts = [hops, duration(total), `by ${first.principal ?? '-'}`, timeOf(first.began_at)];
   const failed = calls.find(({ code }) => code !== null);
   const why = failed && [failed.code, failed.reason, failed.message].filter(Boolean).join(': ');
   return [
@@ -177,18 +171,13 @@ function toSpans(calls: readonly JournalCall[]): readonly Span[] {
         style: STYLES[outcome] ?? 'red',
       },
     ];
-    const step = (name: string, begins: number, ends: number, note: string) =>
-      own.push({
-        label: `${at}  ${name}`,
-        from: from + begins,
-        ms: ends - begins,
-        note,
-        style: 'dim',
-      });
+    const step = (name: string, begins: number, ends: number, note: string) => {
+      const times = { from: from + begins, ms: ends - begins };
+      own.push({ label: `${at}  ${name}`, ...times, note, style: 'dim' });
+    };
     if (admitted_ms !== undefined) step('admit', 0, admitted_ms, `depth ${call.depth}`);
-    if (rule !== undefined) {
-      step('policy', routed_ms ?? admitted_ms ?? 0, routed_ms ?? admitted_ms ?? 0, `rule ${rule}`);
-    }
+    const decided = routed_ms ?? admitted_ms ?? 0;
+    if (rule !== undefined) step('policy', decided, decided, `rule ${rule}`);
     if (admitted_ms !== undefined && routed_ms !== undefined) {
       step('route', admitted_ms, routed_ms, [agents, ...passed].join('; '));
     }
@@ -245,7 +234,7 @@ function isSame(one: string, other: string | null): boolean {
 export function usageTable(by: string, rows: readonly UsageRow[], columns?: number): string {
   const head = [by.toUpperCase(), 'CALLS', 'FAILED', 'MEAN', 'COST', 'IN', 'OUT'];
   const cells = rows.map(({ key, calls, failed, ms, cost, bytes_in, bytes_out }) => [
-    key,
+    usageName(by, key),
     String(calls),
     failed === 0 ? '0' : paint('red', `${failed} (${percent(failed, calls)})`),
     duration(ms / calls),
@@ -256,17 +245,22 @@ export function usageTable(by: string, rows: readonly UsageRow[], columns?: numb
   return table(head, cells, columns);
 }
 
-const USAGE_FIELDS = ['key', 'calls', 'failed', 'ms', 'cost', 'bytes_in', 'bytes_out'] as const;
+/** A tool as the other commands name it: the journal keeps `agent/capability`. */
+function usageName(by: string, key: string): string {
+  return by === 'tool' ? key.replace('/', '.') : key;
+}
+
+const USAGE_SUMS = ['calls', 'failed', 'ms', 'cost', 'bytes_in', 'bytes_out'] as const;
 
 /** As RFC 4180 says. A cell that a spreadsheet would run as a formula begins with an apostrophe. */
 export function usageCsv(by: string, rows: readonly UsageRow[]): string {
-  const head = [by, ...USAGE_FIELDS.slice(1)].join(',');
-  const lines = rows.map((row) => USAGE_FIELDS.map((field) => csvCell(row[field])).join(','));
-  return [head, ...lines].join('\r\n');
+  const lines = rows.map((row) => {
+    return [csvCell(usageName(by, row.key)), ...USAGE_SUMS.map((sum) => row[sum])].join(',');
+  });
+  return [[by, ...USAGE_SUMS].join(','), ...lines].join('\r\n');
 }
 
-function csvCell(value: string | number): string {
-  if (typeof value === 'number') return String(value);
+function csvCell(value: string): string {
   const text = toOneLine(value).replace(/^(?=[=+\-@].)/, "'");
   return /[",\r\n']/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
@@ -278,11 +272,7 @@ function percent(part: number, whole: number): string {
 export interface TopFacts {
   readonly windows: readonly JournalRates[];
   readonly running: readonly JournalCall[];
-  readonly agents: readonly {
-    readonly agent_id: string;
-    readonly status: string;
-    readonly breaker: string;
-  }[];
+  readonly agents: readonly Pick<AgentRow, 'agent_id' | 'status' | 'breaker'>[];
   readonly jobs: Readonly<Record<string, number>>;
 }
 
@@ -322,25 +312,22 @@ export function topPage(
   });
   const states = Object.entries(jobs).map(([state, count]) => `${count} ${state}`);
   const codes = (windows.at(-1)?.codes ?? []).map(({ code, calls }) => `${code} ${calls}`);
+  const errors = `errors: ${codes.join(', ')}`;
+  const slow = running.slice(0, MAX_ROWS).map((call) => {
+    const age = duration(Math.max(0, now - call.began_at)).padStart(8);
+    const text = `  ${age}  ${toOneLine(nameOf(call))}  ${toOneLine(call.principal ?? '-')}`;
+    return fit(text, columns ?? 200);
+  });
   return [
-    paint('bold', `starloom top  ${timeOf(now, undefined)}`),
+    paint('bold', `starloom top  ${timeOf(now)}`),
     '',
     table(head, rates, columns),
-    ...(codes.length > 0
-      ? ['', fit(toOneLine(`errors: ${codes.join(', ')}`), columns ?? 200)]
-      : []),
+    ...(codes.length > 0 ? ['', fit(toOneLine(errors), columns ?? 200)] : []),
     '',
     table(['AGENT', 'CALLS', 'RATE', 'FAILED', 'P50', 'P95', ''], rows, columns),
     '',
     `jobs: ${states.join(', ') || 'none'}`,
     `running: ${running.length}`,
-    ...running
-      .slice(0, MAX_ROWS)
-      .map((call) =>
-        fit(
-          `  ${duration(Math.max(0, now - call.began_at)).padStart(8)}  ${toOneLine(nameOf(call))}  ${toOneLine(call.principal ?? '-')}`,
-          columns ?? 200,
-        ),
-      ),
+    ...slow,
   ].join('\n');
 }

@@ -30,7 +30,6 @@ import {
 import type { GatewayConfig } from '@starloom/gateway/config';
 import {
   type AuditEntry,
-  type Authenticator,
   type AuthenticatorOptions,
   buildOf,
   createAuthenticator,
@@ -45,7 +44,7 @@ import { openJobs } from '@starloom/jobs';
 import { openJournal } from '@starloom/journal';
 import { openRegistry } from '@starloom/registry';
 import { deriveKey } from '@starloom/wire';
-import { adapterOpener } from './agent-adapters.ts';
+import { AdapterOpener } from './agent-adapters.ts';
 import { openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { type OpenedRealm, openRealm } from './realm.ts';
@@ -63,7 +62,10 @@ interface OpenGatewayOptions {
   readonly localKey?: PskKey;
   /** Where discovered tools and the key of conversations are kept. */
   readonly stateFolder?: string | undefined;
-  /** Where the coordination plane keeps its log; without it everything is gone with the process. */
+  /**
+   * Where jobs, the journal and the coordination plane are kept by a gateway that has the state to
+   * itself; without it everything is gone with the process.
+   */
   readonly planeFolder?: string | undefined;
   /** Run the sample agents beside those of the file with the agents, which may be missing. */
   readonly samples: boolean;
@@ -97,7 +99,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
   const close = () =>
     closers.close((error) => log.error({ error: FabricError.from(error) }, 'a part did not close'));
   try {
-    const builtIn = options.samples ? await openSamples(folder, observer, closers) : undefined;
+    const builtIn = options.samples ? await openSamples(folder, log, closers) : undefined;
     const registry = await openRegistry(await toRegistryConfig(config, options.stateFolder, log), {
       folder,
       env,
@@ -114,21 +116,19 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     if (jobs) closers.add(() => jobs.close());
     const journal = await openOwnJournal(config, options, log);
     if (journal) closers.add(() => journal.close());
-    const discovered = options.stateFolder
-      ? await openDiscoveredFile(join(options.stateFolder, 'discovered.json'), log)
-      : undefined;
+    const { stateFolder } = options;
+    const discovered =
+      stateFolder && (await openDiscoveredFile(join(stateFolder, 'discovered.json'), log));
     if (discovered) closers.add(() => discovered.close());
-    const ownKey = options.stateFolder
-      ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'), log)
+    const ownKey = stateFolder
+      ? await readOrCreateKey(join(stateFolder, 'conversation.key'), log)
       : undefined;
     const { secret } = realm;
-    const oauth = config.auth.oauth && new OauthVerifier({ ...config.auth.oauth, log });
+    const { oauth: issuer, mtls } = config.auth;
+    const oauth = issuer && new OauthVerifier({ ...issuer, log });
     if (oauth) closers.add(() => oauth.close());
-    const rules = config.auth.mtls;
-    const verifiers = {
-      oauth,
-      certificates: rules.length > 0 ? createCertificateVerifier(rules) : undefined,
-    };
+    const certificateRules = mtls.length > 0 ? createCertificateVerifier(mtls) : undefined;
+    const verifiers = { oauth, certificates: certificateRules };
     const identity = await openOwnIdentity(options, registry, observer, verifiers, realm);
     const certificates = await openCertificates(config, folder, observer);
     if (certificates) closers.add(async () => certificates.close());
@@ -138,8 +138,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     const sharedRules = await openSharedRules(options, identity, realm, log);
     if (sharedRules) closers.add(() => sharedRules.close());
     const reopen = (agentId: string) => gateway.reopen(agentId);
-    const { stateFolder } = options;
-    const agents = adapterOpener({ env, folder, stateFolder, observer, reopen });
+    const agents = new AdapterOpener({ env, folder, stateFolder, observer, reopen });
     closers.add(async () => agents.close());
     const gateway: Gateway = new Gateway({
       config,
@@ -153,7 +152,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       coordination: plane.coordination,
       jobs,
       journal,
-      discovered,
+      discovered: discovered || undefined,
       pinning,
       sharedRules,
       conversationKey: secret ? deriveKey(secret, 'starloom conversations') : ownKey,
@@ -266,21 +265,13 @@ function ownerOf(manifest: Manifest, registry: Registry): string | undefined {
 }
 
 /** Without a state folder there are only the keys and the issuers of the configuration. */
-function configuredKeys(
-  { loaded: { value }, localKey }: OpenGatewayOptions,
-  verifiers: Verifiers,
-): Authenticator {
+function configuredKeys({ loaded: { value }, localKey }: OpenGatewayOptions, verifiers: Verifiers) {
   const { anonymous } = value.auth;
   const psk = createPskVerifier(keysOf(value, localKey));
   return createAuthenticator({ psk, ...verifiers, anonymous });
 }
 
-/** Last opened, first closed. */
-async function openSamples(
-  folder: string,
-  { log }: Observer,
-  closers: Closers,
-): Promise<Manifest[]> {
+async function openSamples(folder: string, log: Log, closers: Closers): Promise<Manifest[]> {
   const { startSamples } = await import('@starloom/samples');
   const samples = await startSamples({ folder, log });
   closers.add(() => samples.stop());
@@ -298,16 +289,10 @@ function reloadOf(registry: Registry, observer: Observer): OpenedGateway['reload
   return async () => observer.configReloaded((await reload()).ok);
 }
 
-interface JobFolders {
-  readonly stateFolder?: string | undefined;
-  /** Only of a gateway that has the state to itself: one file serves one gateway. */
-  readonly planeFolder?: string | undefined;
-}
-
 /** Durable jobs as the configuration says; none without a place to keep them. */
 async function openOwnJobs(
   { jobs }: GatewayConfig,
-  { stateFolder, planeFolder }: JobFolders,
+  { stateFolder, planeFolder }: OpenGatewayOptions,
   log: Log,
 ): Promise<JobEngine | undefined> {
   if (jobs.kind === 'sqlite') {
@@ -325,20 +310,19 @@ const MAX_REMEMBERED = 5_000;
 /** What became of calls; a gateway that has no state to itself remembers them while it runs. */
 async function openOwnJournal(
   { journal, registry }: GatewayConfig,
-  { planeFolder }: JobFolders,
+  { planeFolder }: OpenGatewayOptions,
   log: Log,
 ): Promise<Journal | undefined> {
   if (journal.kind === 'off') return undefined;
   const { calls } = journal;
   const named = 'node_id' in registry ? registry.node_id : undefined;
-  const gateway = named ?? hostname();
+  const options = { calls, gateway: named ?? hostname(), log };
   if (journal.kind === 'postgres') {
-    return openJournal({ kind: 'postgres', url: revealText(journal.url) }, { calls, gateway, log });
+    return openJournal({ kind: 'postgres', url: revealText(journal.url) }, options);
   }
   if (planeFolder === undefined) {
-    const fewer = Math.min(calls, MAX_REMEMBERED);
-    return openJournal({ kind: 'memory' }, { calls: fewer, gateway, log });
+    return openJournal({ kind: 'memory' }, { ...options, calls: Math.min(calls, MAX_REMEMBERED) });
   }
   const path = join(planeFolder, 'journal', 'journal.sqlite');
-  return openJournal({ kind: 'sqlite', path }, { calls, gateway, log });
+  return openJournal({ kind: 'sqlite', path }, options);
 }

@@ -26,11 +26,8 @@ async function openOwnStore(...given: Parameters<typeof openStore>) {
   } catch (error) {
     if (!FabricError.is(error) || error.details.reason !== 'store_in_use') throw error;
     const fix = 'stop the other starloom, or set STARLOOM_HOME to a folder of its own';
-    const details = { ...error.details, fix };
-    throw new FabricError(error.code, 'Another starloom uses this state folder', {
-      details,
-      cause: error,
-    });
+    const why = { details: { ...error.details, fix }, cause: error };
+    throw new FabricError(error.code, 'Another starloom uses this state folder', why);
   }
 }
 
@@ -54,12 +51,8 @@ export async function openPlane(
           isFinal: ({ details }) => details.reason === 'store_in_use',
         });
   const { heartbeat_interval_ms: heartbeatIntervalMs } = config;
-  const coordination = createCoordination({
-    store,
-    log,
-    heartbeatIntervalMs,
-    mayUse: mayUseCoordination,
-  });
+  const rules = { heartbeatIntervalMs, mayUse: mayUseCoordination };
+  const coordination = createCoordination({ store, log, ...rules });
   coordination.start();
   const close = async () => {
     await coordination.close();

@@ -63,12 +63,8 @@ function otherWords(line: Line): string {
     .map(([name, value]) => paint('dim', `${toOneLine(name, MAX_FIELD)}=${showField(value)}`));
   const cause = messageOf(line.error ?? { message: line.reason, details: line });
   const fix = typeof line.fix === 'string' ? [`fix: ${toOneLine(line.fix, MAX_FIELD)}`] : [];
-  return [
-    toOneLine(String(line.message), MAX_MESSAGE),
-    ...fields,
-    ...(cause === '' ? [] : [cause]),
-    ...fix,
-  ].join('  ');
+  const words = [toOneLine(String(line.message), MAX_MESSAGE), ...fields];
+  return [...words, ...(cause === '' ? [] : [cause]), ...fix].join('  ');
 }
 
 function showField(value: unknown): string {

@@ -54,19 +54,11 @@ function databaseOf({ registry, jobs }: GatewayConfig): string | undefined {
   return jobs.kind === 'postgres' ? revealText(jobs.url) : undefined;
 }
 
-interface Sharing {
-  /** Whether the store has it; absent where the gateway shares no store. */
-  readonly shared?: boolean;
-  /** Why it does not. */
-  readonly problem?: string;
-}
-
-/** Never fails: what was revoked holds in the state folder in any case. */
-export async function shareNow(
-  terminal: Terminal,
-  folder: string,
-  options: GlobalOptions,
-): Promise<Sharing> {
+/**
+ * Whether the store has it now, and why it does not; nothing where the gateway shares no store. Never
+ * fails: what was revoked holds in the state folder in any case.
+ */
+export async function shareNow(terminal: Terminal, folder: string, options: GlobalOptions) {
   const { json } = options;
   try {
     const config = await configOf(terminal, options);
@@ -121,11 +113,9 @@ async function share(config: GatewayConfig, folder: string, terminal: Terminal):
     await shareRevocations({ realm: store, files: filesOf(folder), now: Date.now(), log });
     if (!secret) return true;
     await shareIdentity(folder, { store, secret }, systemClock);
-    const pins = pinsFile(await makeStateFolder(terminal.env));
-    await shareFile(
-      { store, secret },
-      sharedPins((edit) => changeState(pins, edit)),
-    );
+    const file = pinsFile(await makeStateFolder(terminal.env));
+    const pins = sharedPins((edit) => changeState(file, edit));
+    await shareFile({ store, secret }, pins);
     return true;
   });
 }

@@ -3,18 +3,11 @@
 
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FabricError, type ManifestInput, type Registration, type TrustTier } from '@starloom/core';
+import { FabricError, type Registration, type TrustTier } from '@starloom/core';
 import type { AgentFile } from '@starloom/runtime';
 import { toAgentManifest } from './commands/agents-add-manifest.ts';
 import { connectToGateway, type GatewayClient } from './gateway-client.ts';
 import type { Terminal } from './terminal.ts';
-
-interface RegisteredAgentOptions {
-  readonly terminal: Pick<Terminal, 'env' | 'tell'>;
-  /** Of the gateway. */
-  readonly url: string;
-  readonly manifest: ManifestInput;
-}
 
 interface AdvertisedPlace {
   /** Where the gateway reaches the agent. */
@@ -26,26 +19,18 @@ interface AdvertisedPlace {
 }
 
 export async function registerAgent(
-  terminal: Pick<Terminal, 'env' | 'tell'>,
+  terminal: Terminal,
   gatewayUrl: string,
   agent: AgentFile,
   { url, header, node = hostname(), tier = 'org' }: AdvertisedPlace,
 ): Promise<RegisteredAgent> {
   const { capabilities, agent_id, version, description } = toAgentManifest(agent, '');
-  const manifest: ManifestInput = {
-    agent_id,
-    node_id: node,
-    version,
-    ...(description !== undefined && { description }),
-    endpoint: {
-      transport: 'http',
-      uri: url,
-      ...(header !== undefined && { headers: { Authorization: header } }),
-    },
-    ...(capabilities && { capabilities }),
-    trust_tier: tier,
+  const headers = header === undefined ? undefined : { Authorization: header };
+  const manifest = {
+    ...{ agent_id, node_id: node, version, description, capabilities, trust_tier: tier },
+    endpoint: { transport: 'http', uri: url, headers },
   };
-  return await RegisteredAgent.start({ terminal, url: gatewayUrl, manifest });
+  return await RegisteredAgent.start(terminal, gatewayUrl, manifest);
 }
 
 const LEASE_MS = 30_000;
@@ -54,20 +39,24 @@ const BEATS = 3;
 const RETRY_MS = 1_000;
 
 export class RegisteredAgent {
-  readonly #options: RegisteredAgentOptions;
+  readonly #terminal: Terminal;
+  readonly #url: string;
+  readonly #manifest: object;
   readonly #stop = new AbortController();
   #client: GatewayClient | undefined;
   #registration: Registration | undefined;
   #isReported = false;
   #running: Promise<void> = Promise.resolve();
 
-  private constructor(options: RegisteredAgentOptions) {
-    this.#options = options;
+  private constructor(terminal: Terminal, url: string, manifest: object) {
+    this.#terminal = terminal;
+    this.#url = url;
+    this.#manifest = manifest;
   }
 
-  /** Rejects when the gateway cannot be reached or refuses the agent. */
-  static async start(options: RegisteredAgentOptions): Promise<RegisteredAgent> {
-    const agent = new RegisteredAgent(options);
+  /** Rejects when the gateway at `url` cannot be reached or refuses the agent. */
+  static async start(terminal: Terminal, url: string, manifest: object): Promise<RegisteredAgent> {
+    const agent = new RegisteredAgent(terminal, url, manifest);
     await agent.#register();
     agent.#running = agent.#run();
     return agent;
@@ -78,11 +67,8 @@ export class RegisteredAgent {
     this.#stop.abort();
     await this.#running;
     const key = this.#key();
-    try {
-      if (key) await this.#client?.call('fabric.agent.leave', key);
-    } catch {
-      // Its lease runs out by itself.
-    }
+    // Its lease runs out by itself.
+    if (key) await this.#client?.call('fabric.agent.leave', key).catch(() => {});
     await this.#client?.[Symbol.asyncDispose]();
   }
 
@@ -106,22 +92,21 @@ export class RegisteredAgent {
       const key = this.#key();
       if (key) await this.#client?.call('fabric.agent.heartbeat', key);
       else await this.#register();
-      if (this.#isReported) this.#options.terminal.tell('registered at the gateway again');
+      if (this.#isReported) this.#terminal.tell('registered at the gateway again');
       this.#isReported = false;
     } catch (thrown) {
       const error = FabricError.from(thrown);
       // The gateway answered that it is not registered: at once. Else the gateway may be back soon.
       if (error.details.reason === 'stale_epoch') this.#registration = undefined;
       else await this.#disconnect();
-      if (!this.#isReported) this.#options.terminal.tell(`not registered: ${error.message}`);
+      if (!this.#isReported) this.#terminal.tell(`not registered: ${error.message}`);
       this.#isReported = true;
     }
   }
 
   async #register(): Promise<void> {
-    const { terminal, url, manifest } = this.#options;
-    this.#client ??= await connectToGateway(terminal, url);
-    const request = { manifest, lease_ms: LEASE_MS };
+    this.#client ??= await connectToGateway(this.#terminal, this.#url);
+    const request = { manifest: this.#manifest, lease_ms: LEASE_MS };
     this.#registration = await this.#client.call('fabric.agent.register', request);
   }
 

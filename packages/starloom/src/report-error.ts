@@ -19,8 +19,6 @@ interface ReportOptions {
   readonly trace?: Trace;
 }
 
-const EXIT_USAGE = 64;
-const EXIT_UNREACHABLE = 69;
 export const EXIT_BAD_CONFIGURATION = 78;
 
 /** `details.reason` when no gateway answers: a failure that no gateway reports. */
@@ -28,8 +26,8 @@ export const GATEWAY_UNREACHABLE = 'gateway_unreachable';
 
 /** Exit codes that only the command line has, by `details.reason`. */
 const EXIT_BY_REASON: Readonly<Record<string, number>> = {
-  usage: EXIT_USAGE,
-  [GATEWAY_UNREACHABLE]: EXIT_UNREACHABLE,
+  usage: 64,
+  [GATEWAY_UNREACHABLE]: 69,
   config: EXIT_BAD_CONFIGURATION,
 };
 
@@ -44,13 +42,10 @@ const COMMANDS: Readonly<Record<string, string>> = {
 export function reportError(thrown: unknown, options: ReportOptions): number {
   const error = FabricError.from(thrown);
   const trace = options.trace ?? traceOf(error.cause);
-  options.tell(options.json ? toSafeJson(toPayload(error, trace)) : forPeople(error, trace));
-  return exitCodeOf(error);
-}
-
-function toPayload(error: FabricError, trace: Trace | null) {
   const payload = error.toPayload(trace);
-  return { ...payload, error: { ...payload.error, code: codeOf(error) } };
+  const json = { ...payload, error: { ...payload.error, code: codeOf(error) } };
+  options.tell(options.json ? toSafeJson(json) : forPeople(error, trace));
+  return EXIT_BY_REASON[String(error.details.reason)] ?? error.row.exit;
 }
 
 /** The code of the error; of a gateway that does not answer, one of the command line's own. */
@@ -71,10 +66,6 @@ export function typedFix({ fix, job_id }: FabricError['details']): string | unde
 function traceOf(cause: unknown): Trace | null {
   const parsed = z.object({ trace: traceSchema }).safeParse(cause);
   return parsed.success ? parsed.data.trace : null;
-}
-
-function exitCodeOf(error: FabricError): number {
-  return EXIT_BY_REASON[String(error.details.reason)] ?? error.row.exit;
 }
 
 /** A mistake in the command line itself, from the parser's message; without a fix the help is one. */
@@ -105,16 +96,16 @@ export function formatProblem(problem: Problem): string {
 
 function forPeople(error: FabricError, trace: Trace | null): string {
   const problems = problemsOf(error);
-  const lines = problems
-    ? [
-        `${paint('red', `error ${codeOf(error)}`)}: the configuration has ${count(problems.length, 'problem')}`,
-      ]
-    : [`${paint('red', `error ${codeOf(error)}`)}: ${toVisible(error.message)}`];
-  lines.push(...(problems ?? []).map(formatProblem));
-  lines.push(...askedLines(error).map((text) => `  ${text}`));
-  lines.push(...trailLines(error.details).map((text) => `  ${text}`));
-  lines.push(...upstreamLines(error.details.upstream).map((text) => `  ${text}`));
   const { upstream } = error.details;
+  const what = problems
+    ? `the configuration has ${count(problems.length, 'problem')}`
+    : toVisible(error.message);
+  const facts = [...askedLines(error), ...trailLines(error.details), ...upstreamLines(upstream)];
+  const lines = [
+    `${paint('red', `error ${codeOf(error)}`)}: ${what}`,
+    ...(problems ?? []).map(formatProblem),
+    ...facts.map((text) => `  ${text}`),
+  ];
   const fix = typedFix(error.details);
   // What it points to stands right above.
   const isShown = upstream !== undefined && /details\.upstream/.test(fix ?? '');
@@ -162,9 +153,8 @@ export function upstreamLines(upstream: unknown): string[] {
   return Object.entries(upstream).flatMap(([name, value]) => {
     if (name === 'details' && isObject(value)) return upstreamLines(value);
     const text = toText(value);
-    return text === ''
-      ? []
-      : labelLines(LABELS[name] ?? toOneLine(name.replaceAll('_', ' ')), text);
+    const label = LABELS[name] ?? toOneLine(name.replaceAll('_', ' '));
+    return text === '' ? [] : labelLines(label, text);
   });
 }
 

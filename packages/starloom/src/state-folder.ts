@@ -17,14 +17,8 @@ export function stateFolder(env: Env): string {
 
 /** Its own folders; an earlier version, or a copy, may have left them open to other users. */
 const FOLDERS = [
-  'agents',
-  'audit',
-  'conversations',
-  'identity',
-  'jobs',
-  'journal',
-  'oauth',
-  'secrets',
+  ...['agents', 'audit', 'conversations', 'identity'],
+  ...['jobs', 'journal', 'oauth', 'secrets'],
 ];
 
 /** The state folder, made if it is not there yet. */

@@ -12,6 +12,7 @@ import type {
   JournalRates,
   Manifest,
   Registration,
+  RegistryStatus,
   Trace,
   UsageRow,
 } from '@starloom/core';
@@ -33,17 +34,8 @@ export interface ToolPayloads {
     readonly skipped: readonly { readonly agent_id: string; readonly reason: string }[];
   };
   'fabric.health': {
-    readonly gateway: {
-      readonly status: string;
-      readonly version: string;
-      readonly uptime_s: number;
-    };
-    readonly registry: {
-      readonly ok: boolean;
-      readonly kind: string;
-      readonly agents: number;
-      readonly message?: string;
-    };
+    readonly gateway: { readonly status: string; readonly version: string; uptime_s: number };
+    readonly registry: RegistryStatus;
     readonly engines: Readonly<Record<string, EngineRow>>;
     readonly agents: { readonly list: readonly AgentRow[] };
   };
@@ -79,9 +71,7 @@ export interface ToolPayloads {
   'fabric.job.list': { readonly jobs: readonly JobDocument[]; readonly next_cursor?: string };
 }
 
-interface JobPayload {
-  readonly job: JobDocument;
-}
+type JobPayload = { readonly job: JobDocument };
 
 /** An agent as a gateway shows it. */
 export type AgentView = Omit<Manifest, 'capabilities'> & {
@@ -122,13 +112,7 @@ export interface AgentRow {
   readonly held?: readonly HeldCapability[];
 }
 
-interface Offering {
-  readonly capabilities: readonly Capability[];
-  readonly description?: string | undefined;
-  readonly health: Health;
-  /** Capabilities that wait for approval. */
-  readonly held?: readonly HeldCapability[] | undefined;
-}
+type Offering = Pick<AgentView, 'capabilities' | 'description' | 'health' | 'held'>;
 
 const FEW = 4;
 

@@ -184,6 +184,14 @@ describe('rates and usage in the terminal', () => {
     ]);
   });
 
+  it('name a tool as lists of calls do', () => {
+    const row = { calls: 1, failed: 0, ms: 1, cost: 0, bytes_in: 0, bytes_out: 0 };
+    const rows = [{ key: 'percy/reason', ...row }];
+    expect(plain(usageTable('tool', rows, 80))[1]).toMatch(/^percy\.reason /);
+    expect(usageCsv('tool', rows)).toContain('\r\npercy.reason,1,');
+    expect(usageCsv('caller', rows)).toContain('\r\npercy/reason,1,');
+  });
+
   it('are safe in a spreadsheet', () => {
     const row = { calls: 1, failed: 0, ms: 1, cost: 0, bytes_in: 0, bytes_out: 0 };
     const rows = ['=HYPERLINK("x")', 'a,b', '-'].map((key) => ({ key, ...row }));

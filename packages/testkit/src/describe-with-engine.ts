@@ -12,7 +12,6 @@ import { type ProgramResult, requireProgram } from './program.ts';
 export interface OpenedEngines {
   readonly redis: Engine;
   readonly postgres: Engine;
-  readonly etcd: Engine;
   readonly chromium: Program;
 }
 
@@ -73,7 +72,6 @@ function reportMissing({ engine, reason, howToInstall }: MissingEngine): void {
 const open: { readonly [Name in EngineName]: () => Promise<OpenedEngines[Name]> } = {
   redis: () => openEngine('redis'),
   postgres: () => openEngine('postgres'),
-  etcd: () => openEngine('etcd'),
   chromium: () => openProgram('chromium'),
 };
 

@@ -1,11 +1,11 @@
-import { chromium, etcd, postgres, redis, type ServerDefinition } from './engines.ts';
+import { chromium, postgres, redis, type ServerDefinition } from './engines.ts';
 import { freePort } from './free-port.ts';
 import { type ProgramDefinition, requireProgram } from './program.ts';
 import { runProgram } from './run-program.ts';
 import { RunningServer } from './running-server.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-const servers = { redis, postgres, etcd } satisfies Record<string, ServerDefinition>;
+const servers = { redis, postgres } satisfies Record<string, ServerDefinition>;
 
 export const engines = { ...servers, chromium } satisfies Record<
   string,

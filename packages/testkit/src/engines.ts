@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { realpath } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
-import type { Environment } from '@starloom/wire';
 import type { ProgramDefinition } from './program.ts';
 import { runProgram } from './run-program.ts';
 
@@ -13,7 +12,6 @@ export interface ServerDefinition {
   readonly program: ProgramDefinition;
   /** Whom it runs as when we are root, for servers that refuse to be root. */
   readonly user?: string;
-  readonly env?: Environment;
   /** Sent before SIGTERM, where that would wait for clients to leave. */
   readonly stopSignal?: NodeJS.Signals;
   /** Makes an empty folder ready for the first start. */
@@ -88,27 +86,6 @@ function startupMessage(): Buffer {
   parameters.copy(message, 8);
   return message;
 }
-
-export const etcd: ServerDefinition = {
-  program: { names: ['etcd'], package: 'etcd-server' },
-  args: ({ folder, port }) => [
-    ...['--data-dir', `${folder}/data`],
-    ...['--listen-client-urls', etcd.url(port), '--advertise-client-urls', etcd.url(port)],
-    ...['--listen-peer-urls', NO_PEERS, '--initial-advertise-peer-urls', NO_PEERS],
-    ...['--initial-cluster', `default=${NO_PEERS}`],
-  ],
-  env: process.arch === 'arm64' ? { ETCD_UNSUPPORTED_ARCH: 'arm64' } : {},
-  url: (port) => `http://127.0.0.1:${port}`,
-  async isReady(port) {
-    const response = await fetch(`${etcd.url(port)}/health`, {
-      signal: AbortSignal.timeout(1_000),
-    });
-    return (await response.text()).includes('"health":"true"');
-  },
-};
-
-/** A cluster of one; the kernel picks the port for peers, which is not used. */
-const NO_PEERS = 'http://127.0.0.1:0';
 
 export const chromium: { readonly program: ProgramDefinition } = {
   program: {

@@ -7,15 +7,11 @@ export {
 export {
   Collector,
   KIND,
-  type ReceivedLine,
-  type ReceivedMetric,
   type ReceivedSpan,
 } from './collector.ts';
 export {
   describeWithEngine,
   describeWithPeer,
-  type MissingEngine,
-  type OpenedEngines,
 } from './describe-with-engine.ts';
 export { emptyDatabase, openDatabase } from './empty-database.ts';
 export {
@@ -25,16 +21,13 @@ export {
   openEngine,
   openProgram,
   type Program,
-  type ServerName,
 } from './engine.ts';
 export { chromiumArguments } from './engines.ts';
 export { freePort } from './free-port.ts';
-export { type PeerOptions, prepareGo, prepareNpm, preparePython } from './peer.ts';
+export { prepareGo, prepareNpm, preparePython } from './peer.ts';
 export {
   findProgram,
-  type ProgramDefinition,
   type ProgramResult,
-  type RequireProgramOptions,
   requireProgram,
 } from './program.ts';
 export { NETWORK_VARIABLES, type ProgramRun, runProgram } from './run-program.ts';

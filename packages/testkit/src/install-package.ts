@@ -2,7 +2,7 @@
 // this machine queue at one lock. Package indexes are fetched only when the package is not to be
 // had without. Services of the package are not started: test engines run on ports of their own.
 
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { childEnvironment } from '@starloom/wire';
 import { NETWORK_VARIABLES, runProgram } from './run-program.ts';
 
@@ -14,17 +14,16 @@ const QUARTER_HOUR = 900_000;
 /** A folder can be locked too, so there is no lock file to leave behind. */
 const LOCK = '/var/lib/dpkg';
 
+const QUIET = { DEBIAN_FRONTEND: 'noninteractive' };
+
 export async function installPackage(name: string): Promise<Installation> {
-  const obstacle = await findObstacle();
+  const obstacle = findObstacle();
   if (obstacle !== undefined) return { installed: false, reason: obstacle };
   const { code, stdout, stderr } = await runProgram(
     {
       command: 'flock',
       args: [LOCK, '/bin/sh', '-c', INSTALL, 'sh', name],
-      env: childEnvironment({
-        allow: NETWORK_VARIABLES,
-        extra: { DEBIAN_FRONTEND: 'noninteractive' },
-      }),
+      env: childEnvironment({ allow: NETWORK_VARIABLES, extra: QUIET }),
     },
     QUARTER_HOUR,
   );
@@ -48,16 +47,8 @@ install() { apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=30
 install "$1" || { apt-get update && install "$1"; }
 `;
 
-async function findObstacle(): Promise<string | undefined> {
+function findObstacle(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root may install packages';
-  const tools = ['/usr/bin/apt-get', '/usr/bin/flock'];
-  const missing = await Promise.all(
-    tools.map((tool) =>
-      access(tool).then(
-        () => [],
-        () => [tool],
-      ),
-    ),
-  );
-  return missing.flat().length === 0 ? undefined : `no ${missing.flat().join(', ')}`;
+  const missing = ['/usr/bin/apt-get', '/usr/bin/flock'].filter((tool) => !existsSync(tool));
+  return missing.length === 0 ? undefined : `no ${missing.join(', ')}`;
 }

@@ -3,7 +3,8 @@
 // builds at the same time, or one that is killed, never leaves a half-built folder behind.
 
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -25,23 +26,16 @@ export async function prepareFolder(options: PreparedFolder): Promise<string> {
   const { name, madeFrom, build, cache = CACHE } = options;
   const hash = createHash('sha256').update(JSON.stringify(madeFrom)).digest('hex').slice(0, 16);
   const complete = join(cache, `${name}-${hash}`);
-  if (await exists(complete)) return complete;
+  if (existsSync(complete)) return complete;
   await mkdir(cache, { recursive: true });
   const building = await mkdtemp(join(cache, `${name}-building-`));
   try {
     await build(building);
     await rename(building, complete).catch(async (error: unknown) => {
-      if (!(await exists(complete))) throw error;
+      if (!existsSync(complete)) throw error;
     });
     return complete;
   } finally {
     await rm(building, { recursive: true, force: true });
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -66,7 +66,7 @@ export class RunningServer {
       command: path,
       args: this.#definition.args(this.#setup),
       cwd: folder,
-      env: childEnvironment({ extra: { HOME: folder, ...this.#definition.env } }),
+      env: childEnvironment({ extra: { HOME: folder } }),
       ...owner,
       graceMs: 15_000,
       onStderrLine: (line) => onOutput(`${line}\n`),

@@ -29,6 +29,18 @@ describeWithEngine('redis', (engine) => {
     expect(engine().pid).not.toBe(pid);
     expect(await askRedis(port, 'GET fruit')).toBe('$4\r\npear');
   });
+
+  it('runs beside a second one, which leaves nothing behind', async () => {
+    let pid = 0;
+    {
+      await using second = await openEngine('redis');
+      pid = second.pid;
+      expect(second.port).not.toBe(engine().port);
+      expect(second.url).toBe(`redis://127.0.0.1:${second.port}`);
+    }
+    expect(isRunning(pid)).toBe(false);
+    expect(isRunning(engine().pid)).toBe(true);
+  });
 });
 
 describeWithEngine('postgres', (engine) => {
@@ -39,28 +51,6 @@ describeWithEngine('postgres', (engine) => {
     await engine().kill();
     await engine().restart();
     expect(await queryPostgres(engine(), 'select pears from fruit')).toBe('42');
-  });
-});
-
-describeWithEngine('etcd', (engine) => {
-  it('answers, and keeps its data over a restart', async () => {
-    const key = Buffer.from('fruit').toString('base64');
-    const value = Buffer.from('pear').toString('base64');
-    await askEtcd(engine(), 'put', { key, value });
-    await engine().restart();
-    expect(await askEtcd(engine(), 'range', { key })).toMatchObject({ kvs: [{ key, value }] });
-  });
-
-  it('runs beside a second one, which leaves nothing behind', async () => {
-    let pid = 0;
-    {
-      await using second = await openEngine('etcd');
-      pid = second.pid;
-      expect(second.port).not.toBe(engine().port);
-      expect(second.url).toBe(`http://127.0.0.1:${second.port}`);
-    }
-    expect(isRunning(pid)).toBe(false);
-    expect(isRunning(engine().pid)).toBe(true);
   });
 });
 
@@ -105,14 +95,6 @@ async function queryPostgres(engine: Engine, sql: string): Promise<string> {
   });
   if (code !== 0) throw new Error(stderr);
   return stdout;
-}
-
-async function askEtcd(engine: Engine, method: string, body: object): Promise<unknown> {
-  const response = await fetch(`${engine.url}/v3/kv/${method}`, {
-    method: 'POST',
-    body: JSON.stringify(body),
-  });
-  return response.json();
 }
 
 function isRunning(pid: number): boolean {

@@ -70,7 +70,7 @@ export function agentOf(operation: Operation): string {
 export function decide(
   operations: readonly Operation[],
   held: Held,
-  { revision: first, now }: { readonly revision: number; readonly now: number },
+  { revision: first, now }: Now,
 ): Decided {
   const changes: { revision: number; agent_id: string }[] = [];
   const before = new Map(held.instances);
@@ -129,9 +129,8 @@ function apply(
     }
     case 'remove': {
       const { agentId, nodeId, by } = operation;
-      const left = instances.filter(({ manifest }) => {
-        return nodeId !== undefined && manifest.node_id !== nodeId;
-      });
+      const isLeft = (node: string) => nodeId !== undefined && node !== nodeId;
+      const left = instances.filter(({ manifest }) => isLeft(manifest.node_id));
       if (left.length === instances.length) return instances;
       if (nodeId === undefined && by.isOperator) held.removed.add(agentId);
       return left;
@@ -149,11 +148,8 @@ function register(
   const { leaseMs } = options;
   const named = held.names.get(skeletonOf(agent_id));
   const like = named === agent_id ? undefined : named;
-  assertMayRegister(manifest, by, options, {
-    instances,
-    isRemoved: held.removed.has(agent_id),
-    like,
-  });
+  const isRemoved = held.removed.has(agent_id);
+  assertMayRegister(manifest, by, options, { instances, isRemoved, like });
   held.removed.delete(agent_id);
   return replaceInstance(instances, {
     manifest: asStored(manifest),
@@ -166,10 +162,7 @@ function register(
   });
 }
 
-function replaceInstance(
-  instances: readonly InstanceEntry[],
-  changed: InstanceEntry,
-): readonly InstanceEntry[] {
+function replaceInstance(instances: readonly InstanceEntry[], changed: InstanceEntry) {
   const { node_id } = changed.manifest;
   return [...instances.filter(({ manifest }) => manifest.node_id !== node_id), changed];
 }

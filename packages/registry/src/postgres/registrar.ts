@@ -15,7 +15,7 @@ import { GroupBatches } from '@starloom/wire';
 import type { Operation, Outcome } from './operations.ts';
 import type { RegistryStore, Written } from './store.ts';
 
-export interface PostgresRegistrarOptions {
+interface PostgresRegistrarOptions {
   readonly store: RegistryStore;
   readonly clock: Clock;
   /** Resolves when the tables are there. */

@@ -122,7 +122,7 @@ export class InstanceRows {
     return { ...instance, endpoint: { ...open, sealed } };
   }
 
-  /** Entries of earlier versions are not sealed. */
+  /** An entry without secrets is not sealed. */
   #openPart(row: InstanceRow): Partial<Manifest> {
     const instance = JSON.parse(row.body);
     const { sealed, ...open } = instance.endpoint;

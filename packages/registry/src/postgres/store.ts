@@ -37,7 +37,7 @@ export interface Written {
   readonly agents: ReadonlyMap<string, readonly InstanceEntry[]>;
 }
 
-export interface FeedPage {
+interface FeedPage {
   readonly agentIds: readonly string[];
   readonly position: FeedPosition;
   readonly isLast: boolean;
@@ -222,13 +222,7 @@ export class RegistryStore {
        UNION SELECT agent_id, skeleton, removed_at FROM ${SCHEMA}.agent WHERE skeleton = ANY($2)`,
       [ids, skeletons],
     );
-    const instances = new Map<string, InstanceEntry[]>();
-    for (const entry of this.#toEntries(rows)) {
-      const { agent_id } = entry.manifest;
-      const known = instances.get(agent_id);
-      if (known) known.push(entry);
-      else instances.set(agent_id, [entry]);
-    }
+    const instances = Map.groupBy(this.#toEntries(rows), ({ manifest }) => manifest.agent_id);
     const gone = agents.filter(({ removed_at }) => removed_at !== null);
     const there = agents.filter(({ removed_at }) => removed_at === null);
     return {

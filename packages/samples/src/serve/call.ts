@@ -3,18 +3,11 @@
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createTrace, FabricError, type Trace, traceSchema } from '@starloom/core';
+import { createTrace, FabricError, traceSchema } from '@starloom/core';
 import { z } from 'zod';
 
-export interface AgentCall {
-  /** The arguments; `task` is among them. */
-  readonly input: Readonly<Record<string, unknown>>;
-  readonly stream: boolean;
-  readonly trace: Trace;
-}
-
 /** Throws BAD_INPUT, or CAPABILITY_NOT_FOUND for a call that is meant for another agent. */
-export function parseCall(envelope: unknown, capability: string): AgentCall {
+export function parseCall(envelope: unknown, capability: string) {
   const parsed = envelopeSchema.safeParse(envelope);
   if (!parsed.success) {
     const problems = z.prettifyError(parsed.error).split('\n');
@@ -48,29 +41,12 @@ export function toFailure(thrown: unknown): FabricError {
   return failure;
 }
 
-export interface ServeOptions {
-  /** Loopback port of an HTTP agent; 0 takes a free one. */
-  readonly port: number;
-  /** What the agent may read. */
-  readonly folder: string;
-  readonly pauseMs: number;
-}
-
-const SLOW_MS = 30;
-
-/** `--port N`, `--folder PATH` and `--slow`, which makes a stream pleasant to watch. */
-export function readOptions(args: string[] = process.argv.slice(2)): ServeOptions {
-  const { values } = parseArgs({
-    args,
-    options: {
-      port: { type: 'string', default: '0' },
-      folder: { type: 'string', default: '.' },
-      slow: { type: 'boolean', default: false },
-    },
-  });
-  return {
-    port: Number(values.port),
-    folder: resolve(values.folder),
-    pauseMs: values.slow ? SLOW_MS : 0,
-  };
+/** `--port N` of an HTTP agent, 0 for a free one, and `--folder PATH`, which the agent may read. */
+export function readOptions(args: string[]) {
+  const options = {
+    port: { type: 'string', default: '0' },
+    folder: { type: 'string', default: '.' },
+  } as const;
+  const { values } = parseArgs({ args, options });
+  return { port: Number(values.port), folder: resolve(values.folder) };
 }

@@ -5,21 +5,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EventStamper, FabricError, ResultFold, type Trace } from '@starloom/core';
 import { BoundedBody, createSseWriter, SSE_HEADERS } from '@starloom/wire';
 import { runAgent, type SampleAgent } from '../agent.ts';
-import { parseCall, type ServeOptions, toFailure } from './call.ts';
+import { parseCall, toFailure } from './call.ts';
 import { serveLoopback } from './loopback.ts';
 
 const MAX_BODY_BYTES = 8_388_608;
 
-export async function serveHttp<Input>(
-  agent: SampleAgent<Input>,
-  { port, pauseMs }: ServeOptions,
-): Promise<void> {
+export async function serveHttp<Input>(agent: SampleAgent<Input>, port: number): Promise<void> {
   const path = `/${agent.id}`;
   await serveLoopback(port, path, async (request, response) => {
     if (request.url === `${path}/health`) return sendJson(response, 200, { status: 'online' });
     if (request.url !== path) return sendJson(response, 404, { error: `try ${path}` });
     if (request.method !== 'POST') return sendJson(response, 405, { error: 'POST an envelope' });
-    await answer(agent, request, response, pauseMs);
+    await answer(agent, request, response);
   });
 }
 
@@ -27,7 +24,6 @@ async function answer<Input>(
   agent: SampleAgent<Input>,
   request: IncomingMessage,
   response: ServerResponse,
-  pauseMs: number,
 ): Promise<void> {
   const left = new AbortController();
   response.once('close', () => left.abort());
@@ -35,7 +31,7 @@ async function answer<Input>(
   try {
     const call = parseCall(await readJson(request), agent.capability);
     trace = call.trace;
-    const events = runAgent(agent, call.input, { signal: left.signal, pauseMs });
+    const events = runAgent(agent, call.input, left.signal);
     if (call.stream) return await sendEvents(events, agent.id, call.trace, response);
     const fold = new ResultFold();
     for await (const body of events) fold.add(body);

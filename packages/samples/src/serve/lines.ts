@@ -4,8 +4,8 @@
 import { createTrace, EventStamper, traceSchema } from '@starloom/core';
 import { readNdjson, writeNdjson } from '@starloom/wire';
 import { z } from 'zod';
-import { type RunOptions, runAgent, type SampleAgent } from '../agent.ts';
-import { parseCall, type ServeOptions, toFailure } from './call.ts';
+import { runAgent, type SampleAgent } from '../agent.ts';
+import { parseCall, toFailure } from './call.ts';
 
 const MAX_LINE_BYTES = 8_388_608;
 
@@ -15,16 +15,13 @@ const lineSchema = z.union([
 ]);
 
 /** Resolves when stdin has ended; calls still at work are finished. */
-export async function serveLines<Input>(
-  agent: SampleAgent<Input>,
-  { pauseMs }: ServeOptions,
-): Promise<void> {
+export async function serveLines<Input>(agent: SampleAgent<Input>): Promise<void> {
   const calls = new Map<string, AbortController>();
   const serve = async (envelope: Envelope) => {
     const { span_id } = envelope.trace;
     const control = new AbortController();
     calls.set(span_id, control);
-    for await (const line of answer(agent, envelope, { signal: control.signal, pauseMs })) {
+    for await (const line of answer(agent, envelope, control.signal)) {
       await writeNdjson(process.stdout, { span_id, ...line });
     }
     calls.delete(span_id);
@@ -43,12 +40,12 @@ type Envelope = Extract<z.infer<typeof lineSchema>, { envelope: unknown }>['enve
 async function* answer<Input>(
   agent: SampleAgent<Input>,
   envelope: Envelope,
-  options: RunOptions,
+  signal: AbortSignal,
 ): AsyncGenerator<object> {
   const stamper = new EventStamper(envelope.trace, Date.now);
   try {
     const { input } = parseCall(envelope, agent.capability);
-    for await (const body of runAgent(agent, input, options)) yield stamper.stamp(body, agent.id);
+    for await (const body of runAgent(agent, input, signal)) yield stamper.stamp(body, agent.id);
   } catch (thrown) {
     const { code, message, details } = toFailure(thrown);
     yield { type: 'error', error: { code, message, details } };

@@ -6,11 +6,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node';
 
-interface Ready {
-  readonly event: 'ready';
-  readonly url: string;
-}
-
 /** A message that a server received has both; Node's type also covers those of clients. */
 type ServerRequest = IncomingMessage & { readonly method: string; readonly url: string };
 
@@ -28,7 +23,6 @@ export async function serveLoopback(port: number, path: string, handle: Handler)
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
-  const address = server.address() as AddressInfo;
-  const ready: Ready = { event: 'ready', url: `http://127.0.0.1:${address.port}${path}` };
-  process.stdout.write(`${JSON.stringify(ready)}\n`);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
+  process.stdout.write(`${JSON.stringify({ event: 'ready', url })}\n`);
 }

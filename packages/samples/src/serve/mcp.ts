@@ -18,14 +18,14 @@ import {
   toAnswerTrace,
 } from '@starloom/core';
 import { type AgentCard, runAgent, type SampleAgent } from '../agent.ts';
-import { type ServeOptions, toFailure } from './call.ts';
+import { toFailure } from './call.ts';
 import { serveLoopback } from './loopback.ts';
 
-function createMcpServer<Input>(agent: SampleAgent<Input>, options: ServeOptions): McpServer {
+function createMcpServer<Input>(agent: SampleAgent<Input>): McpServer {
   const { id, capability, description, input: inputSchema, output: outputSchema } = agent;
   const server = new McpServer({ name: id, version: '0.1.0' });
   server.registerTool(capability, { description, inputSchema, outputSchema }, (input, context) =>
-    call(agent, input, context, options),
+    call(agent, input, context),
   );
   return server;
 }
@@ -34,14 +34,13 @@ async function call<Input>(
   agent: SampleAgent<Input>,
   input: unknown,
   { mcpReq }: ServerContext,
-  { pauseMs }: ServeOptions,
 ): Promise<CallToolResult> {
   const { _meta = {}, signal, notify } = mcpReq;
   const { progressToken } = _meta;
   const trace = toAnswerTrace(() => fromMeta(_meta));
   const stamper = new EventStamper(trace, Date.now);
   try {
-    for await (const body of runAgent(agent, input, { signal, pauseMs })) {
+    for await (const body of runAgent(agent, input, signal)) {
       if (body.type === 'final') return toResult(body.data, agent);
       if (progressToken === undefined) continue;
       const event = stamper.stamp(body, agent.id);
@@ -66,15 +65,12 @@ function messageOf({ type, data }: FabricEvent): string {
 }
 
 /** The agent as an MCP server over Streamable HTTP, for clients of every revision. */
-export async function serveMcpHttp<Input>(
-  agent: SampleAgent<Input>,
-  options: ServeOptions,
-): Promise<void> {
-  const handle = toNodeHandler(createMcpHandler(() => createMcpServer(agent, options)));
-  await serveLoopback(options.port, '/mcp', handle);
+export async function serveMcpHttp<Input>(agent: SampleAgent<Input>, port: number): Promise<void> {
+  const handle = toNodeHandler(createMcpHandler(() => createMcpServer(agent)));
+  await serveLoopback(port, '/mcp', handle);
 }
 
 /** The agent as an MCP server over stdin and stdout. */
-export function serveMcpStdio<Input>(agent: SampleAgent<Input>, options: ServeOptions): void {
-  serveStdio(() => createMcpServer(agent, options));
+export function serveMcpStdio<Input>(agent: SampleAgent<Input>): void {
+  serveStdio(() => createMcpServer(agent));
 }

@@ -16,6 +16,10 @@ import {
 
 export type OpenQuestion = Pick<InputRequest, 'id' | 'kind' | 'schema' | 'options'>;
 
+type Response = GivenInput['response'];
+
+const ACCEPT: Response = { action: 'accept' };
+
 /** By the id of the question. */
 export type TypedInputs = Readonly<Record<string, string>>;
 
@@ -36,24 +40,22 @@ export function toAnswers(inputs: TypedInputs, questions: readonly OpenQuestion[
   });
 }
 
-function toResponse(typed: string, question: OpenQuestion | undefined): GivenInput['response'] {
+function toResponse(typed: string, question: OpenQuestion | undefined): Response {
   if (typed === '/decline') return { action: 'decline' };
   if (typed === '/cancel') return { action: 'cancel' };
   switch (question?.kind) {
     case 'url':
     case 'auth':
-      return { action: 'accept' };
-    case 'text':
-      return { action: 'accept', content: objectIn(typed) ?? { text: typed } };
+      return ACCEPT;
     case 'choice':
-      return { action: 'accept', content: objectIn(typed) ?? { choice: typed } };
+      return { ...ACCEPT, content: objectIn(typed) ?? { choice: typed } };
     case 'form':
-      return { action: 'accept', content: objectIn(typed) ?? toOneField(typed, question) };
+      return { ...ACCEPT, content: objectIn(typed) ?? toOneField(typed, question) };
     case 'model':
     case 'roots':
       throw unanswerable(question);
-    case undefined:
-      return { action: 'accept', content: objectIn(typed) ?? { text: typed } };
+    default:
+      return { ...ACCEPT, content: objectIn(typed) ?? { text: typed } };
   }
 }
 
@@ -92,10 +94,8 @@ interface GoOn {
 
 /** What a person types to answer these questions; the values are examples. */
 export function answerCommand(goOn: GoOn, questions: readonly InputRequest[]): string {
-  const inputs = questions.map((question) => {
-    return `--input ${quote(`${question.id}=${exampleFor(question)}`)}`;
-  });
-  return [goOnCommand(goOn), ...inputs].join(' ');
+  const answers = questions.map((question) => quote(`${question.id}=${exampleFor(question)}`));
+  return [goOnCommand(goOn), ...answers.map((answer) => `--input ${answer}`)].join(' ');
 }
 
 /** What a person types to say something more in a conversation. */
@@ -133,9 +133,6 @@ function quote(word: string): string {
 
 type Asker = Pick<Terminal, 'ask' | 'tell'>;
 
-type Response = GivenInput['response'];
-
-const ACCEPT: Response = { action: 'accept' };
 const HINT = '/decline refuses, /cancel gives no answer, Ctrl-C ends the call';
 
 /** One answer for each question; CANCELLED when the person ends the call. */
@@ -156,15 +153,20 @@ export async function askPerson(
 async function askOne(terminal: Asker, question: InputRequest): Promise<Response> {
   try {
     switch (question.kind) {
-      case 'text':
-        return { ...ACCEPT, content: { text: await askText(terminal) } };
+      case 'text': {
+        const text = await readAnswer(terminal, 'answer', (typed) =>
+          typed === '' ? { problem: 'type an answer, or /decline' } : { value: typed },
+        );
+        return { ...ACCEPT, content: { text } };
+      }
       case 'choice':
         return { ...ACCEPT, content: { choice: await askChoice(terminal, question) } };
       case 'form':
         return { ...ACCEPT, content: await askForm(terminal, question) };
       case 'url':
       case 'auth':
-        await askToVisit(terminal, question);
+        for (const line of linkLines(question.url)) terminal.tell(`  ${line}`);
+        await askToAgree(terminal, 'open the link yourself, and press Enter when done', readDone);
         return ACCEPT;
       case 'model':
         return decline(terminal, 'the command line has no model to answer with');
@@ -182,12 +184,6 @@ function decline(terminal: Asker, why: string): Response {
   return { action: 'decline' };
 }
 
-async function askText(terminal: Asker): Promise<string> {
-  return await readAnswer(terminal, 'answer', (typed) =>
-    typed === '' ? { problem: 'type an answer, or /decline' } : { value: typed },
-  );
-}
-
 async function askChoice(terminal: Asker, { options = [] }: InputRequest): Promise<string> {
   const choices = options.map(({ id, label }) => ({ value: id, label }));
   for (const line of choiceLines(choices)) terminal.tell(`  ${line}`);
@@ -197,12 +193,10 @@ async function askChoice(terminal: Asker, { options = [] }: InputRequest): Promi
   });
 }
 
-async function askForm(
-  terminal: Asker,
-  { schema }: InputRequest,
-): Promise<Readonly<Record<string, unknown>>> {
+async function askForm(terminal: Asker, { schema }: InputRequest) {
   const fields = formFields(schema);
-  if (fields.length === 0) return await askToAgree(terminal);
+  // A form without fields asks for a yes.
+  if (fields.length === 0) await askToAgree(terminal, 'yes or no', readYes);
   const content: [string, unknown][] = [];
   for (const field of fields) {
     const value = await askField(terminal, field);
@@ -211,15 +205,22 @@ async function askForm(
   return Object.fromEntries(content);
 }
 
-/** A form without fields asks for a yes. */
-async function askToAgree(terminal: Asker): Promise<Record<string, never>> {
-  const isYes = await readAnswer(terminal, 'yes or no', (typed) => {
-    if (/^y(?:es)?$/i.test(typed)) return { value: true };
-    return /^no?$/i.test(typed) ? { value: false } : { problem: 'type yes or no' };
-  });
-  if (!isYes) throw new InputRefusal('decline');
-  return {};
+type Read<T> = (typed: string) => { readonly value: T } | { readonly problem: string };
+
+async function askToAgree(terminal: Asker, prompt: string, read: Read<boolean>): Promise<void> {
+  if (!(await readAnswer(terminal, prompt, read))) throw new InputRefusal('decline');
 }
+
+const readYes: Read<boolean> = (typed) => {
+  if (/^y(?:es)?$/i.test(typed)) return { value: true };
+  return /^no?$/i.test(typed) ? { value: false } : { problem: 'type yes or no' };
+};
+
+const readDone: Read<boolean> = (typed) => {
+  if (/^(?:y|yes|done)?$/i.test(typed)) return { value: true };
+  if (/^no?$/i.test(typed)) return { value: false };
+  return { problem: 'what you type here goes nowhere: press Enter when done, or type /decline' };
+};
 
 async function askField(terminal: Asker, field: FormField): Promise<unknown> {
   const { label, note, description, choices = [], isRequired, standard } = field;
@@ -232,40 +233,16 @@ async function askField(terminal: Asker, field: FormField): Promise<unknown> {
   });
 }
 
-async function askToVisit(terminal: Asker, { url }: InputRequest): Promise<void> {
-  for (const line of linkLines(url)) terminal.tell(`  ${line}`);
-  const isDone = await readAnswer(
-    terminal,
-    'open the link yourself, and press Enter when done',
-    readDone,
-  );
-  if (!isDone) throw new InputRefusal('decline');
-}
-
-function readDone(typed: string): { readonly value: boolean } | { readonly problem: string } {
-  if (/^(?:y|yes|done)?$/i.test(typed)) return { value: true };
-  if (/^no?$/i.test(typed)) return { value: false };
-  return { problem: 'what you type here goes nowhere: press Enter when done, or type /decline' };
-}
-
-async function readAnswer<T>(
-  terminal: Asker,
-  prompt: string,
-  parse: (typed: string) => { readonly value: T } | { readonly problem: string },
-): Promise<T> {
+async function readAnswer<T>(terminal: Asker, prompt: string, read: Read<T>): Promise<T> {
   for (;;) {
-    const parsed = parse(await readLine(terminal, prompt));
-    if ('value' in parsed) return parsed.value;
-    terminal.tell(`  ${paint('yellow', parsed.problem)}`);
+    const line = await terminal.ask(`  ${prompt}> `);
+    const typed = line?.trim() ?? '/cancel';
+    if (typed === '/decline') throw new InputRefusal('decline');
+    if (typed === '/cancel') throw new InputRefusal('cancel');
+    const answer = read(typed);
+    if ('value' in answer) return answer.value;
+    terminal.tell(`  ${paint('yellow', answer.problem)}`);
   }
-}
-
-async function readLine(terminal: Asker, prompt: string): Promise<string> {
-  const line = await terminal.ask(`  ${prompt}> `);
-  const typed = line?.trim() ?? '/cancel';
-  if (typed === '/decline') throw new InputRefusal('decline');
-  if (typed === '/cancel') throw new InputRefusal('cancel');
-  return typed;
 }
 
 /** The person does not answer. */

@@ -52,11 +52,7 @@ function toField(name: string, schema: Schema, isRequired: boolean): FormField {
   };
 }
 
-interface Kind {
-  readonly expected: string;
-  readonly choices?: readonly Choice[] | undefined;
-  readonly parse: (text: string) => Parsed;
-}
+type Kind = Pick<FormField, 'parse'> & Partial<Pick<FormField, 'choices'>> & { expected: string };
 
 function kindOf(schema: Schema): Kind {
   const type = [schema.type].flat().find((name) => name !== 'null');
@@ -103,9 +99,8 @@ function someOf(choices: readonly Choice[], { minItems, maxItems }: Schema): Kin
       const unknown = words.find((_, index) => !found[index]);
       if (unknown !== undefined) return { problem: `"${unknown.trim()}" is none of these` };
       const value = [...new Set(found.map((choice) => choice?.value))];
-      return isWithin(value.length, minItems, maxItems)
-        ? { value }
-        : { problem: `choose ${bounds}` };
+      const fits = isWithin(value.length, minItems, maxItems);
+      return fits ? { value } : { problem: `choose ${bounds}` };
     },
   };
 }
@@ -114,7 +109,7 @@ function someOf(choices: readonly Choice[], { minItems, maxItems }: Schema): Kin
 function text({ minLength, maxLength, format, pattern }: Schema): Kind {
   const bounds = boundsOf(minLength, maxLength);
   const notes = [
-    typeof format === 'string' ? (FORMATS[format]?.expected ?? `text, ${format}`) : 'text',
+    typeof format === 'string' ? (FORMATS[format]?.[0] ?? `text, ${format}`) : 'text',
     ...(bounds ? [`${bounds} characters`] : []),
     ...(typeof pattern === 'string' ? [`like ${pattern}`] : []),
   ];
@@ -122,29 +117,24 @@ function text({ minLength, maxLength, format, pattern }: Schema): Kind {
   return {
     expected,
     parse: (value) => {
-      const fits = typeof format !== 'string' || (FORMATS[format]?.fits(value) ?? true);
+      const fits = typeof format !== 'string' || (FORMATS[format]?.[1](value) ?? true);
       const isLong = isWithin([...value].length, minLength, maxLength);
       return fits && isLong ? { value } : { problem: `expected ${expected}` };
     },
   };
 }
 
-interface Format {
-  readonly expected: string;
-  readonly fits: (text: string) => boolean;
-}
+type Format = readonly [expected: string, fits: (text: string) => boolean];
 
+const isDate = (text: string) => !Number.isNaN(Date.parse(text));
 const FORMATS: Readonly<Record<string, Format>> = {
-  email: { expected: 'email address', fits: (text) => /^[^\s@]+@[^\s@]+$/.test(text) },
-  uri: { expected: 'address such as https://…', fits: (text) => URL.canParse(text) },
-  date: {
-    expected: 'date as 2026-01-31',
-    fits: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
-  },
-  'date-time': {
-    expected: 'time as 2026-01-31T12:00:00Z',
-    fits: (text) => /^\d{4}-\d\d-\d\dT\S+$/.test(text) && !Number.isNaN(Date.parse(text)),
-  },
+  email: ['email address', (text) => /^[^\s@]+@[^\s@]+$/.test(text)],
+  uri: ['address such as https://…', (text) => URL.canParse(text)],
+  date: ['date as 2026-01-31', (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDate(text)],
+  'date-time': [
+    'time as 2026-01-31T12:00:00Z',
+    (text) => /^\d{4}-\d\d-\d\dT\S+$/.test(text) && isDate(text),
+  ],
 };
 
 function number({ minimum, maximum }: Schema, isWhole: boolean): Kind {
@@ -154,11 +144,9 @@ function number({ minimum, maximum }: Schema, isWhole: boolean): Kind {
     expected,
     parse: (typed) => {
       const value = Number(typed);
-      const isNumber = /\d/.test(typed) && Number.isFinite(value);
-      const fits = isNumber && (!isWhole || Number.isSafeInteger(value));
-      return fits && isWithin(value, minimum, maximum)
-        ? { value }
-        : { problem: `expected a ${expected}` };
+      const isKind = isWhole ? Number.isSafeInteger(value) : Number.isFinite(value);
+      const fits = /\d/.test(typed) && isKind && isWithin(value, minimum, maximum);
+      return fits ? { value } : { problem: `expected a ${expected}` };
     },
   };
 }

@@ -13,6 +13,7 @@ interface Chat {
   readonly terminal: Terminal;
   readonly view: TurnView;
   readonly sessionId: string;
+  readonly json: boolean;
 }
 
 /** What people type to leave, beside Ctrl-D. */
@@ -29,25 +30,26 @@ export async function chat(
 ): Promise<void> {
   const isLive = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const view = new TurnView(terminal, isLive);
-  const turns = new ChatTurn();
+  /** The turn that Ctrl-C is about. */
+  let turn: AbortController | undefined;
+  const cancel = () => {
+    turn?.abort(new FabricError('CANCELLED', 'The turn was cancelled'));
+    return turn !== undefined;
+  };
   let input: ChatInput | undefined;
   const approve = approveWith(yes, isLive ? view : undefined, () => input);
   await using agent = await openCommandAgent(terminal, { path, json, approve });
-  const commands = () => [
-    'help',
-    'exit',
-    ...listSlashCommands(agent.tools()).map(([name]) => name),
-  ];
+  const own = () => listSlashCommands(agent.tools()).map(([name]) => name);
   using lines = new ChatInput({
     isLive,
     prompt: `${toPlainText(agent.name)} › `,
-    commands,
-    onInterrupt: () => turns.cancel() || lines.clear('(Ctrl-D ends the chat)\n'),
+    commands: () => ['help', 'exit', ...own()],
+    onInterrupt: () => cancel() || lines.clear('(Ctrl-D ends the chat)\n'),
   });
   input = lines;
-  process.on('SIGINT', () => turns.cancel() || lines[Symbol.dispose]());
+  process.on('SIGINT', () => cancel() || lines[Symbol.dispose]());
   process.on('SIGTERM', () => {
-    turns.cancel();
+    cancel();
     lines[Symbol.dispose]();
   });
   if (isLive)
@@ -56,9 +58,9 @@ export async function chat(
   for (let line = await lines.next(); line !== undefined; line = await lines.next()) {
     if (line.trim() === '') continue;
     if (LEAVING.has(line.trim())) break;
-    const code = await turns.run((signal) =>
-      takeTurn({ agent, terminal, view, sessionId }, line, signal, json),
-    );
+    turn = new AbortController();
+    const code = await takeTurn({ agent, terminal, view, sessionId, json }, line, turn.signal);
+    turn = undefined;
     if (code !== 0 && !isLive) terminal.exitCode = code;
   }
   const again = ['starloom agent chat', ...(path === undefined ? [] : [path])].join(' ');
@@ -67,15 +69,14 @@ export async function chat(
 
 /** The exit code that a command of this one turn would have. */
 async function takeTurn(
-  { agent, terminal, view, sessionId }: Chat,
+  { agent, terminal, view, sessionId, json }: Chat,
   line: string,
   signal: AbortSignal,
-  json: boolean,
 ): Promise<number> {
   const trace = createTrace();
   try {
     const refusals = new Refusals();
-    const result = await agent.turn(line, {
+    const { segments, steps, usage } = await agent.turn(line, {
       sessionId,
       trace,
       signal,
@@ -84,7 +85,6 @@ async function takeTurn(
         if (!json) view.show(event);
       },
     });
-    const { segments, steps, usage } = result;
     const { refused } = refusals;
     if (json) terminal.json({ segments, steps, usage, trace, refused });
     else if (steps === 0) {
@@ -111,27 +111,6 @@ function approveWith(
     view.settle();
     return await input()?.ask(question, signal);
   });
-}
-
-/** The turn that Ctrl-C is about. */
-class ChatTurn {
-  #controller: AbortController | undefined;
-
-  async run<T>(turn: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    this.#controller = new AbortController();
-    try {
-      return await turn(this.#controller.signal);
-    } finally {
-      this.#controller = undefined;
-    }
-  }
-
-  /** False when none runs. */
-  cancel(): boolean {
-    if (this.#controller === undefined) return false;
-    this.#controller.abort(new FabricError('CANCELLED', 'The turn was cancelled'));
-    return true;
-  }
 }
 
 /** One turn, and its answer. A failure has the trace of the turn. */
@@ -196,7 +175,10 @@ class ChatInput implements Disposable {
         completer: (line: string) => complete(line, commands()),
       }),
     });
-    this.#lines.on('line', (line) => this.#give(line));
+    this.#lines.on('line', (line) => {
+      if (this.#taker) this.#taker(line);
+      else this.#waiting.push(line);
+    });
     this.#lines.on('SIGINT', onInterrupt);
     this.#lines.on('close', () => {
       this.#isClosed = true;
@@ -254,11 +236,6 @@ class ChatInput implements Disposable {
         resolve(line);
       };
     });
-  }
-
-  #give(line: string): void {
-    if (this.#taker) this.#taker(line);
-    else this.#waiting.push(line);
   }
 }
 

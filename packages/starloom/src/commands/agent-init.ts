@@ -11,12 +11,8 @@ const DEFAULT_BASE_URL = 'http://127.0.0.1:11434/v1';
 const DEFAULT_PLUGINS: readonly string[] = ['fs', 'time'];
 
 /** Both files or neither, and never over what is there. */
-export async function initAgent(
-  terminal: Terminal,
-  folder: string,
-  options: InitOptions,
-): Promise<void> {
-  const { name, yes, force, json = false } = options;
+export async function initAgent(terminal: Terminal, folder: string, options: InitOptions) {
+  const { name, model, yes, force, json = false } = options;
   const path = resolve(terminal.cwd, folder);
   const files = ['agent.json', 'agent.toml'].map((file) => join(folder, file));
   const there = files.find((file) => existsSync(resolve(terminal.cwd, file)));
@@ -25,23 +21,18 @@ export async function initAgent(
     name: name ?? basename(path) ?? 'agent',
     purpose: '',
     plugins: DEFAULT_PLUGINS,
-    model: modelOf(options),
+    model: model === undefined ? undefined : { ...options, model },
   };
   const mayAsk = !yes && !json && terminal.canAsk;
   const answers = mayAsk ? await ask(terminal, defaults, name === undefined) : defaults;
   const agent = agentFile(answers);
   await parseAgentConfig({ agent: withoutKey(agent), folder: path }, terminal.env);
   const schemas = findAgentSchemas(path);
-  const $schema = schemas && { $schema: schemas.json };
-  const text = JSON.stringify({ ...$schema, ...agent }, null, 2);
+  const text = JSON.stringify({ ...(schemas && { $schema: schemas.json }), ...agent }, null, 2);
   const texts = [`${text}\n`, agentToml(schemas?.toml)];
   await write(path, files, texts, force === true);
   if (json) terminal.json({ name: agent.name, files });
-  else terminal.tell(nextSteps(agent.name, files, folder, answers.model));
-}
-
-function modelOf({ model, baseUrl, package: name, apiKey }: InitOptions) {
-  return model === undefined ? undefined : { model, baseUrl, package: name, apiKey };
+  else terminal.tell(nextSteps(answers, files, folder));
 }
 
 /** The key may be set later: the check of the file does not need it. */
@@ -101,12 +92,7 @@ async function write(
   }
 }
 
-function nextSteps(
-  name: string,
-  files: readonly string[],
-  folder: string,
-  model: ModelAnswers | undefined,
-): string {
+function nextSteps({ name, model }: AgentAnswers, files: readonly string[], folder: string) {
   const path = folder === '.' ? '' : ` ${folder}`;
   const option = folder === '.' ? '' : ` --agent ${folder}`;
   return [
@@ -136,15 +122,7 @@ interface AgentAnswers {
   readonly model?: ModelAnswers | undefined;
 }
 
-interface ModelAnswers {
-  readonly model: string;
-  /** Of an OpenAI-compatible server. */
-  readonly baseUrl?: string | undefined;
-  /** Of the AI SDK, instead of `baseUrl`. */
-  readonly package?: string | undefined;
-  /** `env:NAME` or `file:PATH`. */
-  readonly apiKey?: string | undefined;
-}
+type ModelAnswers = Pick<InitOptions, 'baseUrl' | 'package' | 'apiKey'> & { model: string };
 
 const SCRIPTED =
   'I follow a script until agent.json names a model. My tools are real: /help lists them.';
@@ -172,14 +150,14 @@ function scriptOf(hasFiles: boolean): AgentFileInput['provider'] {
   return { kind: 'scripted', cycle: true, script };
 }
 
-function providerOf(answers: ModelAnswers): AgentFileInput['provider'] {
-  const { model, package: name, baseUrl, apiKey } = answers;
+function providerOf({ model, package: name, baseUrl, apiKey }: ModelAnswers) {
   const key = apiKey !== undefined && { api_key: apiKey };
   if (name !== undefined) {
     const url = baseUrl !== undefined && { base_url: baseUrl };
-    return { kind: 'ai-sdk', package: name, model, ...url, ...key };
+    return { kind: 'ai-sdk' as const, package: name, model, ...url, ...key };
   }
-  return { kind: 'openai-compatible', base_url: baseUrl ?? DEFAULT_BASE_URL, model, ...key };
+  const base_url = baseUrl ?? DEFAULT_BASE_URL;
+  return { kind: 'openai-compatible' as const, base_url, model, ...key };
 }
 
 function agentToml(schema: string | undefined): string {

@@ -1,4 +1,3 @@
-import type { Log } from '@starloom/core';
 import type { Authenticator } from '@starloom/identity';
 import type { Agent, Workspace } from '@starloom/runtime';
 import { AgentMcpFace, McpApprovals, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
@@ -11,17 +10,17 @@ import { agentFolder, createCommandLog, openCommandAgent } from './agent-open.ts
 type Options = RunOptions & { readonly mcp: 'stdio' | 'http' };
 
 /** Serves until a signal stops it, or its one client disconnects. No user is asked for approval. */
-export async function runAgent(
-  terminal: Terminal,
-  path: string | undefined,
-  options: Options,
-): Promise<void> {
+export async function runAgent(terminal: Terminal, path: string | undefined, options: Options) {
   const { mcp, json = false } = options;
   const stopped = untilStopped();
   const approvals = new McpApprovals();
   const { approve } = approvals;
   await using agent = await openCommandAgent(terminal, { path, json, approve });
-  const face = await openFace(agent, approvals, createCommandLog(terminal, json));
+  const face = await AgentMcpFace.open({
+    agent,
+    approvals: agent.config.toml.mcp.approvals === 'caller' ? approvals : undefined,
+    log: createCommandLog(terminal, json),
+  });
   try {
     if (mcp === 'stdio') await serveStdio(face, stopped);
     else {
@@ -31,11 +30,6 @@ export async function runAgent(
   } finally {
     face.close();
   }
-}
-
-async function openFace(agent: Agent, given: McpApprovals, log: Log): Promise<AgentMcpFace> {
-  const approvals = agent.config.toml.mcp.approvals === 'caller' ? given : undefined;
-  return await AgentMcpFace.open({ agent, approvals, log });
 }
 
 async function serveStdio(face: AgentMcpFace, stopped: Promise<void>): Promise<void> {

@@ -33,30 +33,35 @@ export function toCommandManifest(
   name: string,
   [command = '', ...args]: readonly string[],
   options: AddOptions,
-  { cwd, folder }: ServerPlace,
+  place: ServerPlace,
 ): Manifest {
   if (command.startsWith('-')) {
     throw failure('usage/name', { command: [name, command, ...args].join(' ') });
   }
   const transport = PROCESS_PROTOCOLS.includes(options.protocol ?? '') ? 'process' : 'stdio';
   if (options.header !== undefined) throw toUsageError('--header goes with a URL');
-  const isElsewhere = resolve(cwd) !== resolve(folder);
+  const settings = ownFolder(place);
   return toServerManifest(name, options, {
     transport,
     ...(options.protocol !== undefined && { protocol: options.protocol }),
     command,
     ...(args.length > 0 && { args }),
     ...(options.env && { env: options.env }),
-    ...(isElsewhere && { options: { cwd: resolve(cwd) } }),
+    ...(settings && { options: settings }),
   });
+}
+
+/** A program runs where its command was typed. */
+function ownFolder({ cwd, folder }: ServerPlace) {
+  return resolve(cwd) === resolve(folder) ? undefined : { cwd: resolve(cwd) };
 }
 
 export function toUrlManifest(url: string, options: AddOptions): Manifest {
   if (!URL.canParse(url)) throw toUsageError(`"${url}" is no URL`);
   if (options.env !== undefined) throw toUsageError('--env goes with a command');
   const name = options.name ?? nameOfUrl(new URL(url));
-  const zero = options.protocol === 'mcp' ? undefined : agentZeroAddress(new URL(url));
-  if (zero) return toServerManifest(name, options, toAgentZero(zero, options));
+  const zero = options.protocol === 'mcp' ? undefined : toAgentZero(new URL(url), options);
+  if (zero) return toServerManifest(name, options, zero);
   return toServerManifest(name, options, {
     transport: 'http',
     ...(options.protocol !== undefined && { protocol: options.protocol }),
@@ -65,18 +70,25 @@ export function toUrlManifest(url: string, options: AddOptions): Manifest {
   });
 }
 
-/** One token for all its interfaces, where secrets belong. */
+const AGENT_ZERO_PATH = /^(.*)\/(?:mcp|a2a)\/t-([^/]+)(?:\/p-([^/]+))?(?:\/.*)?$/;
+
+/**
+ * `http://host/mcp/t-<token>/p-<project>/http/` and `http://host/a2a/t-<token>/`, as Agent Zero shows
+ * them. The token, one for all its interfaces, moves to where secrets belong: everyone may list a URL.
+ */
 function toAgentZero(
-  { uri, token, project }: AgentZeroAddress,
+  { pathname, origin }: URL,
   { header, protocol = 'agent-zero' }: AddOptions,
-): ManifestInput['endpoint'] {
+): ManifestInput['endpoint'] | undefined {
+  const [, base, token, project] = AGENT_ZERO_PATH.exec(pathname) ?? [];
+  if (base === undefined || token === undefined) return undefined;
   const isGiven = Object.keys(header ?? {}).some((name) => /^x-api-key$/i.test(name));
   return {
     transport: 'http',
     protocol,
-    uri,
-    headers: { ...(!isGiven && { 'X-API-KEY': token }), ...header },
-    ...(project !== undefined && { options: { project } }),
+    uri: new URL(base === '' ? '/' : base, origin).href,
+    headers: { ...(!isGiven && { 'X-API-KEY': decodeURIComponent(token) }), ...header },
+    ...(project !== undefined && { options: { project: decodeURIComponent(project) } }),
   };
 }
 
@@ -120,43 +132,19 @@ export function nameOfUrl({ hostname, port }: URL): string {
   return toAgentId(name);
 }
 
-/** What an address of Agent Zero says beside where it is. */
-interface AgentZeroAddress {
-  /** Without the token, which must not be in what everyone may list. */
-  readonly uri: string;
-  readonly token: string;
-  readonly project: string | undefined;
-}
-
-const PATH = /^(.*)\/(?:mcp|a2a)\/t-([^/]+)(?:\/p-([^/]+))?(?:\/.*)?$/;
-
-/** `http://host/mcp/t-<token>/p-<project>/http/` and `http://host/a2a/t-<token>/`, as it shows them. */
-function agentZeroAddress(url: URL): AgentZeroAddress | undefined {
-  const [, base, token, project] = PATH.exec(url.pathname) ?? [];
-  if (base === undefined || token === undefined) return undefined;
-  return {
-    uri: new URL(base === '' ? '/' : base, url.origin).href,
-    token: decodeURIComponent(token),
-    project: project === undefined ? undefined : decodeURIComponent(project),
-  };
-}
-
 // The manifest of an agent made for editors, from the table of those that are known by name.
 
 export function toEditorManifest(
   preset: string,
   name: string | undefined,
   options: AddOptions,
-  { cwd, folder }: ServerPlace,
+  place: ServerPlace,
 ): { readonly manifest: Manifest; readonly login: string } {
   if (options.header !== undefined) throw toUsageError('--header goes with a URL');
   if (options.protocol !== undefined) throw toUsageError('--acp says itself what the agent speaks');
   const { command, args, keys, login } = findPreset(preset);
-  const isElsewhere = resolve(cwd) !== resolve(folder);
-  const settings = {
-    ...(keys.length > 0 && { inherit_env: [...keys] }),
-    ...(isElsewhere && { cwd: resolve(cwd) }),
-  };
+  const inherited = keys.length > 0 && { inherit_env: [...keys] };
+  const settings = { ...inherited, ...ownFolder(place) };
   const manifest = toServerManifest(name ?? options.name ?? preset, options, {
     transport: 'stdio',
     protocol: 'agent-client-protocol',

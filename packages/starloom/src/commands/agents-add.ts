@@ -31,8 +31,6 @@ import { callingBack, makeCallbackKey } from './agents-callback-key.ts';
 import { type AgentsPlace, awaitAgent, findAgentsPlace } from './agents-place.ts';
 import { toolRows, toolTable } from './agents-show.ts';
 
-const WAIT_MS = 60_000;
-
 export async function addAgent(
   terminal: Terminal,
   what: string | undefined,
@@ -58,22 +56,19 @@ export async function addAgent(
   await place.change({ put: [written] });
   if (!options.json) {
     terminal.tell(`${agent_id} is in ${place.shown}${place.isNew ? ' (new)' : ''}`);
-    if (login !== undefined) terminal.tell(toAnnotatedYaml([toManifestEntry(written)]));
-    if (login !== undefined) terminal.tell(`login: ${login}`);
+    if (login !== undefined) {
+      terminal.tell(toAnnotatedYaml([toManifestEntry(written)]));
+      terminal.tell(`login: ${login}`);
+    }
   }
   const isUnchanged = before !== undefined && JSON.stringify(before) === JSON.stringify(written);
-  const agent =
-    place.gateway && options.wait
-      ? await awaitAgent(terminal, place.gateway, {
-          agentId: agent_id,
-          since: isUnchanged ? 0 : since,
-          waitMs: WAIT_MS,
-        })
-      : undefined;
+  const gateway = options.wait ? place.gateway : undefined;
+  const waiting = { agentId: agent_id, since: isUnchanged ? 0 : since };
+  const agent = gateway && (await awaitAgent(terminal, gateway, waiting));
   if (options.json) {
     const tools = agent && toolRows(agent);
     const state = agent && { status: agent.health.status, tools };
-    const needed = { ...(login !== undefined && { login }), ...(key && { callback_key: key }) };
+    const needed = { login, callback_key: key };
     return terminal.json({ agent: written, file: place.shown, ...needed, ...state });
   }
   if (key) {
@@ -97,12 +92,7 @@ async function toManifest(
     if (command.length > 0) throw toUsageError('--acp says itself how the agent is started');
     return { ...toEditorManifest(options.acp, what, options, { cwd, folder }), isOwn: false };
   }
-  if (what === undefined) {
-    throw toUsageError(
-      'name the agent, or choose one with --acp',
-      'see "starloom agents add --help"',
-    );
-  }
+  if (what === undefined) throw toUsageError('name the agent, or choose one with --acp');
   const [url = ''] = command;
   if (command.length === 1 && isUrl(url) && options.name === undefined) {
     return await toManifest(terminal, url, [], { ...options, name: what }, place);
@@ -117,8 +107,7 @@ async function toManifest(
   const document = await findOpenApi(what, cwd, options);
   if (document !== undefined) {
     const uri = isUrl(what) ? what : placeIn(folder, document);
-    const manifest = await toOpenApiManifest(uri, options, { env, folder });
-    return { manifest, isOwn: false };
+    return { manifest: await toOpenApiManifest(uri, options, { env, folder }), isOwn: false };
   }
   if (options.server !== undefined) throw toUsageError('--server goes with an OpenAPI document');
   if (isUrl(what)) return { manifest: toUrlManifest(what, options), isOwn: false };
@@ -160,18 +149,13 @@ function assertUnlike(agentId: string, agents: readonly Manifest[]): void {
 }
 
 /** An agent of one's own that was added before: what people wrote beside it stays. */
-function mergeManifests(
-  before: Manifest,
-  { version, description, capabilities }: Manifest,
-): Manifest {
+function mergeManifests(before: Manifest, now: Manifest): Manifest {
+  const { version, description = before.description, capabilities = [] } = now;
   return {
     ...before,
     version,
     ...(description !== undefined && { description }),
-    capabilities: (capabilities ?? []).map((capability) => ({
-      ...capability,
-      ...findCapability(before, capability.name),
-    })),
+    capabilities: capabilities.map((one) => ({ ...one, ...findCapability(before, one.name) })),
   };
 }
 
@@ -188,23 +172,17 @@ function showPlan(
   manifest: Manifest,
   { shown, isNew }: AgentsPlace,
   { json, login }: AddOptions & { readonly login: string | undefined },
-): void {
-  const needed = login === undefined ? {} : { login };
-  if (json) {
-    terminal.json({ agent: manifest, file: shown, ...needed, dry_run: true });
-    return;
-  }
+) {
+  if (json) return terminal.json({ agent: manifest, file: shown, login, dry_run: true });
   if (login !== undefined) terminal.tell(`login: ${login}`);
   terminal.tell(`would be written to ${shown}${isNew ? ' (new)' : ''}; nothing was changed`);
   terminal.print(toAnnotatedYaml([toManifestEntry(manifest)]));
 }
 
 function warnOfSecrets(terminal: Terminal, { endpoint }: Manifest): void {
-  for (const [option, values] of [
-    ['--env', endpoint.env],
-    ['--header', endpoint.headers],
-  ] as const) {
-    for (const [name, value] of Object.entries(values ?? {})) {
+  const given = { '--env': endpoint.env, '--header': endpoint.headers };
+  for (const [option, values = {}] of Object.entries(given)) {
+    for (const [name, value] of Object.entries(values)) {
       if (!isSecretName(name) || isReference(value)) continue;
       const variable = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
       terminal.tell(

@@ -1,13 +1,6 @@
 // Approves what agents changed. It works on the state folder: a gateway that runs follows within a second.
 
-import {
-  Closers,
-  type FabricError,
-  isObject,
-  normalName,
-  silentLog,
-  systemClock,
-} from '@starloom/core';
+import { Closers, isObject, normalName, silentLog, systemClock } from '@starloom/core';
 import { type AgentPins, approveHeld, type HeldPin, readPins } from '@starloom/gateway/pins';
 import { AuditLog, SigningKeys } from '@starloom/identity';
 import { confirm, userName } from '../command-line.ts';
@@ -21,12 +14,7 @@ import type { ApproveOptions } from './agents.ts';
 /** What of one agent is approved or shown. */
 interface Waiting {
   readonly agent_id: string;
-  readonly tools: readonly WaitingTool[];
-}
-
-interface WaitingTool {
-  readonly held: HeldPin;
-  readonly differences: readonly Difference[];
+  readonly tools: readonly { held: HeldPin; differences: readonly Difference[] }[];
 }
 
 export async function approveAgents(
@@ -60,10 +48,15 @@ function choose(
   { all, tool }: ApproveOptions,
 ): Waiting[] {
   const holding = agents.filter(({ held }) => held.length > 0);
-  if (agentId === undefined && !all) throw notNamed(holding);
+  if (agentId === undefined && !all) {
+    const ids = holding.map(({ agent_id }) => agent_id);
+    const fix = ids.length > 0 ? `tools of these wait: ${ids.join(', ')}` : 'no tool waits';
+    throw toUsageError('name an agent, or pass --all', fix);
+  }
   const named = holding.filter(({ agent_id }) => all || agent_id === agentId);
   const isChosen = ({ definition }: HeldPin) =>
     tool?.some((name) => isNamed(definition.name, name)) ?? true;
+  for (const name of tool ?? []) assertWaits(name, named);
   const chosen = named.map(({ agent_id, pins, held }) => ({
     agent_id,
     tools: held.filter(isChosen).map((one) => {
@@ -71,7 +64,6 @@ function choose(
       return { held: one, differences: differences(pin?.definition ?? {}, one.definition) };
     }),
   }));
-  for (const name of tool ?? []) assertWaits(name, named);
   return chosen.filter(({ tools }) => tools.length > 0);
 }
 
@@ -109,14 +101,10 @@ function wordsFor({ reason, like, seen_at }: HeldPin): string {
 function print(terminal: Terminal, waiting: readonly Waiting[], approved: boolean): void {
   const agents = waiting.map(({ agent_id, tools }) => ({
     agent_id,
-    tools: tools.map(({ held, differences: found }) => ({
-      name: held.definition.name,
-      reason: held.reason,
-      ...(held.like !== undefined && { like: held.like }),
-      seen_at: held.seen_at,
-      fingerprint: held.fingerprint,
-      differences: found,
-    })),
+    tools: tools.map(({ held, differences: found }) => {
+      const { definition, reason, like, seen_at, fingerprint } = held;
+      return { name: definition.name, reason, like, seen_at, fingerprint, differences: found };
+    }),
   }));
   terminal.json({ approved, agents });
 }
@@ -161,12 +149,6 @@ async function record(
 
 function sizeOf(waiting: readonly Waiting[]): number {
   return waiting.reduce((sum, { tools }) => sum + tools.length, 0);
-}
-
-function notNamed(holding: readonly AgentPins[]): FabricError {
-  const ids = holding.map(({ agent_id }) => agent_id);
-  const fix = ids.length > 0 ? `tools of these wait: ${ids.join(', ')}` : 'no tool waits';
-  return toUsageError('name an agent, or pass --all', fix);
 }
 
 function isNamed(name: string, asked: string): boolean {

@@ -20,13 +20,7 @@ import { paint, paintHealth, table, toOneLine } from '../terminal-text.ts';
 import type { ImportOptions } from './agents.ts';
 import { type AgentsPlace, awaitAgent, findAgentsPlace } from './agents-place.ts';
 
-const WAIT_MS = 60_000;
-
-export async function importAgents(
-  terminal: Terminal,
-  file: string,
-  options: ImportOptions,
-): Promise<void> {
+export async function importAgents(terminal: Terminal, file: string, options: ImportOptions) {
   const { env, cwd } = terminal;
   const client = await readClientFile(file, cwd);
   await using place = await findAgentsPlace(terminal, options);
@@ -44,7 +38,11 @@ export async function importAgents(
   if (plan.problems.length > 0) throw configError(plan.problems);
   if (!options.apply) return preview(terminal, plan, place, options);
   const taken = plan.servers.filter(({ action }) => action === 'taken');
-  if (taken.length > 0) throw namesTaken(taken, place.shown);
+  if (taken.length > 0) {
+    const agent_ids = taken.map(({ agent_id }) => agent_id);
+    const names = agent_ids.map((id) => `"${id}"`).join(', ');
+    throw failure('id_taken/import', { file: place.shown, names, agent_ids });
+  }
   await apply(terminal, plan, place, options);
 }
 
@@ -63,20 +61,15 @@ function preview(
   plan: ImportPlan,
   { shown, isNew }: AgentsPlace,
   { json }: ImportOptions,
-): void {
-  if (json) {
-    terminal.json({ ...toJson(plan, shown), applied: false });
-    return;
-  }
-  const rows = plan.servers.map((server) => [
-    server.agent_id,
-    ACTIONS[server.action],
-    howOf(server),
-    secretsOf(server),
-  ]);
+) {
+  if (json) return terminal.json({ ...toJson(plan, shown), applied: false });
+  const rows = plan.servers.map((server) => {
+    const { uri, command = '', args = [] } = server.manifest?.endpoint ?? {};
+    const how = toOneLine(uri ?? [command, ...args].join(' '));
+    return [server.agent_id, ACTIONS[server.action], how, secretsOf(server)];
+  });
   terminal.print(table(['AGENT', 'WOULD', 'HOW', 'SECRETS'], rows, terminal.columns));
-  const target = `${shown}${isNew ? ' (new)' : ''}`;
-  terminal.tell(`nothing was changed; --apply writes ${target}`);
+  terminal.tell(`nothing was changed; --apply writes ${shown}${isNew ? ' (new)' : ''}`);
 }
 
 const ACTIONS: Readonly<Record<PlannedServer['action'], string>> = {
@@ -86,11 +79,6 @@ const ACTIONS: Readonly<Record<PlannedServer['action'], string>> = {
   taken: paint('red', 'need --force: the name is taken'),
   off: paint('dim', 'be left out: it is turned off'),
 };
-
-function howOf({ manifest }: PlannedServer): string {
-  const { uri, command, args = [] } = manifest?.endpoint ?? {};
-  return toOneLine(uri ?? [command ?? '', ...args].join(' '));
-}
 
 /** Names and references, never values. */
 function secretsOf({ manifest }: PlannedServer): string {
@@ -113,13 +101,12 @@ async function apply(
   const written = plan.servers.filter(({ action }) => action === 'add' || action === 'replace');
   const put = written.flatMap(({ manifest }) => manifest ?? []);
   if (put.length === 0) {
-    if (options.json) terminal.json({ ...toJson(plan, place.shown), applied: true });
-    else terminal.tell('nothing to add');
-    return;
+    if (options.json) return terminal.json({ ...toJson(plan, place.shown), applied: true });
+    return terminal.tell('nothing to add');
   }
   const since = Date.now();
-  const { file } = place;
-  const backup = place.isNew || file === undefined ? undefined : backupOf(file, since);
+  const stamp = new Date(since).toISOString().slice(0, 19).replaceAll(':', '');
+  const backup = place.isNew || !place.file ? undefined : `${place.file}.${stamp}.bak`;
   if (plan.secrets.size > 0) await makeStateFolder(terminal.env);
   await writeSecrets(plan.secrets, async () => {
     await place.change({ put }, backup === undefined ? {} : { backup });
@@ -139,40 +126,22 @@ async function apply(
   terminal.print(table(['AGENT', 'HEALTH', ''], rows, terminal.columns));
 }
 
-interface Reached {
-  readonly agent_id: string;
-  readonly status: string;
-  readonly note: string;
-}
-
-async function reach(
-  terminal: Terminal,
-  { gateway }: AgentsPlace,
-  agentId: string,
-  since: number,
-): Promise<Reached> {
+async function reach(terminal: Terminal, { gateway }: AgentsPlace, agentId: string, since: number) {
   if (!gateway) return { agent_id: agentId, status: 'unknown', note: '' };
   try {
-    const waiting = { agentId, since, waitMs: WAIT_MS };
-    const { health, capabilities } = await awaitAgent(terminal, gateway, waiting);
+    const { health, capabilities } = await awaitAgent(terminal, gateway, { agentId, since });
     const note = count(capabilities.length, 'tool');
     return { agent_id: agentId, status: health.status, note };
   } catch (error) {
     if (!FabricError.is(error)) throw error;
-    return { agent_id: agentId, status: 'offline', note: reasonOf(error) };
+    // What the gateway found, without the words about one agent alone.
+    const { why = error.message } = error.details;
+    return { agent_id: agentId, status: 'offline', note: String(why) };
   }
 }
 
-/** What the gateway found, without the words about one agent alone. */
-function reasonOf({ message, details }: FabricError): string {
-  return typeof details.why === 'string' ? details.why : message;
-}
-
 /** Files for their owner alone; gone again when `then` fails. */
-async function writeSecrets(
-  secrets: ReadonlyMap<string, string>,
-  then: () => Promise<void>,
-): Promise<void> {
+async function writeSecrets(secrets: ReadonlyMap<string, string>, then: () => Promise<void>) {
   const written: string[] = [];
   try {
     for (const [file, value] of secrets) {
@@ -186,24 +155,7 @@ async function writeSecrets(
   }
 }
 
-/** `agents.yaml.2026-11-15T170501.bak` beside the file. */
-function backupOf(file: string, at: number): string {
-  const stamp = new Date(at).toISOString().slice(0, 19).replaceAll(':', '');
-  return `${file}.${stamp}.bak`;
-}
-
 function toJson({ servers, warnings }: ImportPlan, file: string) {
-  const agents = servers.map(({ name, action, agent_id, manifest }) => ({
-    name,
-    action,
-    agent_id,
-    ...(manifest && { agent: manifest }),
-  }));
+  const agents = servers.map(({ manifest: agent, ...server }) => ({ ...server, agent }));
   return { file, agents, warnings };
-}
-
-function namesTaken(taken: readonly PlannedServer[], file: string): FabricError {
-  const names = taken.map(({ agent_id }) => `"${agent_id}"`).join(', ');
-  const agent_ids = taken.map(({ agent_id }) => agent_id);
-  return failure('id_taken/import', { file, names, agent_ids });
 }

@@ -55,11 +55,7 @@ export async function loginToAgent(
 }
 
 /** The tokens are gone from this machine afterwards, whatever the server says. */
-export async function logoutFromAgent(
-  terminal: Terminal,
-  agentId: string,
-  options: GlobalOptions,
-): Promise<void> {
+export async function logoutFromAgent(terminal: Terminal, agentId: string, options: GlobalOptions) {
   const manifest = await findManifest(terminal, agentId, options);
   const stateFolder = await makeStateFolder(terminal.env);
   const { wasLoggedIn, isRevoked } = await endLogin({ manifest, stateFolder });

@@ -143,12 +143,13 @@ interface AwaitOptions {
   readonly agentId: string;
   /** When the file was written: an older state of an agent with this id does not count. */
   readonly since: number;
-  readonly waitMs: number;
+  readonly waitMs?: number;
   /** An agent that has not answered by then is reported, with what it wrote. */
   readonly reportMs?: number;
 }
 
 const POLL_MS = 150;
+const WAIT_MS = 60_000;
 const REPORT_MS = 6_000;
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
@@ -156,7 +157,7 @@ const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 export async function awaitAgent(
   terminal: Terminal,
   gateway: GatewayClient,
-  { agentId, since, waitMs, reportMs = REPORT_MS }: AwaitOptions,
+  { agentId, since, waitMs = WAIT_MS, reportMs = REPORT_MS }: AwaitOptions,
 ): Promise<AgentView> {
   const began = performance.now();
   let isReported = false;

@@ -12,11 +12,7 @@ import { type AgentsPlace, awaitRemoval, findAgentsPlace } from './agents-place.
 
 const WAIT_MS = 10_000;
 
-export async function removeAgent(
-  terminal: Terminal,
-  agentId: string,
-  options: RemoveOptions,
-): Promise<void> {
+export async function removeAgent(terminal: Terminal, agentId: string, options: RemoveOptions) {
   await using place = await findAgentsPlace(terminal, options);
   const { shown, gateway } = place;
   const agents = await place.agents();

@@ -18,11 +18,13 @@ import { didYouMean } from './target.ts';
 export async function listAgents(terminal: Terminal, options: AgentsOptions): Promise<void> {
   await using client = await connectToGateway(terminal);
   const { capability, tag, tier, status, modality, json } = options;
-  const given = Object.entries({ capability, tag, tier, status, modality });
-  const filter = Object.fromEntries(given.filter(([, value]) => value !== undefined));
+  const filter = { capability, tag, tier, status, modality };
   const { agents } = await client.call('fabric.agent.list', filter);
   if (json) return terminal.json({ agents });
-  if (agents.length === 0) return terminal.tell(Object.keys(filter).length > 0 ? NO_MATCH : NONE);
+  if (agents.length === 0) {
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
+    return terminal.tell(isFiltered ? 'no agents match' : NONE);
+  }
   const rows = agents.map((agent) => [
     agent.agent_id,
     paintHealth(agent.health.status),
@@ -54,7 +56,6 @@ export async function showHistory(
   terminal.print(table(head, rows, terminal.columns));
 }
 
-const NO_MATCH = 'no agents match';
 const NONE =
   'no agents yet\n  starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .';
 
@@ -74,15 +75,12 @@ export async function describeAgent(
   await using client = await connectToGateway(terminal);
   const agent = await describe(client, agentId).catch((error: unknown) => {
     const isUnknown = FabricError.is(error) && error.code === 'CAPABILITY_NOT_FOUND';
-    throw isUnknown && meant !== undefined ? unknownCommand(agentId, meant) : error;
+    if (!isUnknown || meant === undefined) throw error;
+    const fix = `did you mean "starloom agents ${meant}"?`;
+    throw toUsageError(`there is no command or agent "${agentId}"`, fix);
   });
   if (json) return terminal.json(agent);
   terminal.print(toPage(agent));
-}
-
-function unknownCommand(word: string, meant: string): FabricError {
-  const fix = `did you mean "starloom agents ${meant}"?`;
-  return toUsageError(`there is no command or agent "${word}"`, fix);
 }
 
 /** The agent; the error for an unknown one names the nearest. */
@@ -174,11 +172,7 @@ function descriptionLines(description = ''): string[] {
 }
 
 /** What an agent offers: name, description and what it says about side effects. */
-export async function showTools(
-  terminal: Terminal,
-  agentId: string,
-  { json }: GlobalOptions,
-): Promise<void> {
+export async function showTools(terminal: Terminal, agentId: string, { json }: GlobalOptions) {
   await using client = await connectToGateway(terminal);
   const agent = await describe(client, agentId);
   if (json) return terminal.json({ agent_id: agentId, tools: toolRows(agent) });
@@ -187,12 +181,9 @@ export async function showTools(
 }
 
 export function toolRows({ capabilities, held = [] }: AgentView) {
-  const served = capabilities.map(({ name, title, description, annotations }) => ({
-    name,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    ...(annotations !== undefined && { annotations }),
-  }));
+  const served = capabilities.map(({ name, title, description, annotations }) => {
+    return { name, title, description, annotations };
+  });
   return [...served, ...held.map((one) => ({ ...one, state: toState(one) }))];
 }
 

@@ -64,17 +64,6 @@ export function define(agents: Command, terminal: Terminal): void {
     ['starloom agents import .mcp.json', 'the servers of another client'],
     ['starloom agents tools files', 'what an agent offers'],
   ]);
-  addListCommand(agents, terminal);
-  addShowCommands(agents, terminal);
-  addHistoryCommand(agents, terminal);
-  addAddCommand(agents, terminal);
-  addImportCommand(agents, terminal);
-  addLoginCommand(agents, terminal);
-  addApproveCommand(agents, terminal);
-  addRemoveCommand(agents, terminal);
-}
-
-function addListCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('list', { isDefault: true })
     .description('list agents')
@@ -91,9 +80,6 @@ function addListCommand(agents: Command, terminal: Terminal): void {
       const commands = agents.commands.map((each) => each.name());
       await describeAgent(terminal, agent, { ...options, commands });
     });
-}
-
-function addShowCommands(agents: Command, terminal: Terminal): void {
   agents
     .command('describe')
     .description('show one agent: health, capabilities and their arguments')
@@ -104,18 +90,13 @@ function addShowCommands(agents: Command, terminal: Terminal): void {
     .description('show the tools of one agent')
     .argument('<agent>')
     .action(action(terminal, async () => (await import('./agents-show.ts')).showTools));
-}
-
-function addHistoryCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('history')
     .description('show when the health of an agent changed')
     .argument('<agent>')
     .option('--limit <number>', 'how many changes, the newest first', toLimit, 50)
     .action(action(terminal, async () => (await import('./agents-show.ts')).showHistory));
-}
 
-function addAddCommand(agents: Command, terminal: Terminal): void {
   withExamples(agents.command('add'), [
     ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
     ['starloom agents add github --env TOKEN=env:GITHUB_TOKEN -- docker run -i …', ''],
@@ -160,9 +141,7 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
     .option('--no-wait', 'do not wait until the gateway reached it')
     .option('--dry-run', 'show what would be written')
     .action(action(terminal, async () => (await import('./agents-add.ts')).addAgent));
-}
 
-function addImportCommand(agents: Command, terminal: Terminal): void {
   withExamples(agents.command('import'), [
     ['starloom agents import .mcp.json', 'what would be added'],
     ['starloom agents import ~/.codex/config.toml --apply', ''],
@@ -175,9 +154,7 @@ function addImportCommand(agents: Command, terminal: Terminal): void {
     .addOption(new Option('--tier <tier>', 'how far they are trusted').choices([...TRUST_TIERS]))
     .option('--force', 'replace agents that have the same name')
     .action(action(terminal, async () => (await import('./agents-import.ts')).importAgents));
-}
 
-function addLoginCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('login')
     .description('log in as a person to an agent that wants OAuth tokens')
@@ -189,9 +166,7 @@ function addLoginCommand(agents: Command, terminal: Terminal): void {
     .description('remove the tokens of a login, and revoke them at the server')
     .argument('<agent>')
     .action(action(terminal, async () => (await import('./agents-login.ts')).logoutFromAgent));
-}
 
-function addApproveCommand(agents: Command, terminal: Terminal): void {
   withExamples(agents.command('approve'), [
     ['starloom agents approve files', 'asks after it has shown the changes'],
     ['starloom agents approve --all --dry-run', 'all that waits'],
@@ -203,9 +178,6 @@ function addApproveCommand(agents: Command, terminal: Terminal): void {
     .option('--dry-run', 'show the changes and approve nothing')
     .option('-y, --yes', 'do not ask')
     .action(action(terminal, async () => (await import('./agents-approve.ts')).approveAgents));
-}
-
-function addRemoveCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('remove')
     .alias('rm')

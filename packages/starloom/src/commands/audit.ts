@@ -69,10 +69,7 @@ async function verifyAuditLog(
   if (open.length > 0) terminal.tell(`still written, or not ended: ${open.join(', ')}`);
 }
 
-export async function showAuditLog(
-  terminal: Terminal,
-  { trace, json }: AuditShowOptions,
-): Promise<void> {
+export async function showAuditLog(terminal: Terminal, { trace, json }: AuditShowOptions) {
   const folder = auditFolder(stateFolder(terminal.env));
   const files = (await auditFiles(folder)).map((name) => join(folder, name));
   const records: AuditRecord[] = [];

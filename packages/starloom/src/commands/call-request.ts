@@ -66,11 +66,15 @@ export function askedIn(error: unknown, { agentId, capability }: Target): Asked 
   };
 }
 
+/** A conversation under a name that a person can type. */
+export type Shorten = (agentId: string, conversationId: string) => Promise<string>;
+
 /** With the command that goes on, for people. */
-export function withAnswerCommand(error: FabricError, asked: Asked): FabricError {
-  const { conversationId, inputs, ...target } = asked;
-  if (conversationId === undefined) return error;
-  const { code, message, details, cause } = error;
+export async function withAnswerCommand(thrown: unknown, asked: Asked, shorten: Shorten) {
+  const { code, message, details, cause } = FabricError.from(thrown);
+  const { conversationId: id, inputs, ...target } = asked;
+  if (id === undefined) return thrown;
+  const conversationId = await shorten(target.agentId, id);
   const command = answerCommand({ ...target, conversationId }, inputs);
   const fix = `answer with this command, or with --input <id>=/decline\n    ${command}`;
   return new FabricError(code, message, { details: { ...details, fix }, cause });

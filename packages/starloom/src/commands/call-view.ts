@@ -5,10 +5,12 @@ import type { Terminal } from '../terminal.ts';
 import { paint, toOneLine, toPlainText, toSafeJson } from '../terminal-text.ts';
 import type { ToolPayloads } from '../tool-payloads.ts';
 import type { CallCommandOptions } from './call.ts';
+import type { Shorten } from './call-request.ts';
 
 const ARGUMENTS = 100;
 const NAME = 200;
 
+type DataOf<Type> = Extract<FabricEvent, { type: Type }>['data'];
 type View = Pick<Terminal, 'write' | 'print' | 'tell' | 'showStatus' | 'isWatched'>;
 
 /** A call as it happens: tokens to stdout, progress, tool calls and detours to stderr. */
@@ -62,10 +64,7 @@ export class CallView {
     if (shown !== '') this.#isMidLine = !shown.endsWith('\n');
   }
 
-  #progress(
-    agentId: string | null,
-    { percent, message }: { percent?: number | undefined; message?: string | undefined },
-  ): void {
+  #progress(agentId: string | null, { percent, message }: DataOf<'progress'>): void {
     const words = [
       ...(percent === undefined ? [] : [`${Math.round(percent)} %`]),
       ...(message ? [toOneLine(message)] : []),
@@ -77,20 +76,14 @@ export class CallView {
     else this.#note(`${agentId}: ${words}`);
   }
 
-  #toolCall(
-    agentId: string | null,
-    { name, args, phase }: { name: string; args?: unknown; phase: 'start' | 'end' },
-  ): void {
-    if (phase === 'end') {
-      this.#note(`${agentId} has the answer of ${toOneLine(name)}`);
-      return;
-    }
+  #toolCall(agentId: string | null, { name, args, phase }: DataOf<'tool_call'>): void {
     const given = args === undefined ? '' : ` ${toOneLine(JSON.stringify(args) ?? '', ARGUMENTS)}`;
-    this.#note(`${agentId} uses ${toOneLine(name)}${given}`);
+    if (phase === 'end') this.#note(`${agentId} has the answer of ${toOneLine(name)}`);
+    else this.#note(`${agentId} uses ${toOneLine(name)}${given}`);
   }
 
   /** Once for each: its name and size are shown with the answer. */
-  #artifact(agentId: string | null, { id, name }: { id: string; name?: string | undefined }): void {
+  #artifact(agentId: string | null, { id, name }: DataOf<'artifact'>): void {
     if (this.#artifacts.has(id)) return;
     this.#artifacts.add(id);
     this.#note(`${agentId} writes ${toOneLine(name ?? id, NAME)}`);
@@ -113,20 +106,12 @@ export class CallView {
 
 type Payload = ToolPayloads['fabric.call'];
 
-/** A conversation under a name that a person can type. */
-export type Shorten = (agentId: string, conversationId: string) => Promise<string>;
-
-interface Files {
-  readonly artifacts: readonly Artifact[];
-  readonly saved: readonly string[] | undefined;
-}
-
 /** The answer, its files, and how the conversation goes on. */
 export async function showAnswer(
   terminal: Terminal,
   view: CallView,
   payload: Payload,
-  { artifacts, saved }: Files,
+  { artifacts, saved }: { artifacts: readonly Artifact[]; saved: readonly string[] | undefined },
   { capability, shorten }: { readonly capability: string; readonly shorten: Shorten },
 ): Promise<void> {
   const { result, agent_id: agentId, conversation_id: conversationId } = payload;
@@ -153,16 +138,9 @@ export function printJson(
   saved: readonly string[] | undefined,
   { stream }: CallCommandOptions,
 ): void {
-  if (!stream) {
-    terminal.json(saved ? { ...payload, saved } : payload);
-    return;
-  }
   const { conversation_id } = payload;
-  const more = {
-    ...(conversation_id !== undefined && { conversation_id }),
-    ...(saved && { saved }),
-  };
-  if (Object.keys(more).length > 0) terminal.tell(toSafeJson(more));
+  if (!stream) terminal.json({ ...payload, saved });
+  else if (conversation_id || saved) terminal.tell(toSafeJson({ conversation_id, saved }));
 }
 
 function trailOf({ agent_id, attempts, trace }: Payload): string {

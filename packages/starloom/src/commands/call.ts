@@ -12,13 +12,20 @@ import { action, type GlobalOptions, toList, toNumber, withExamples } from '../c
 import { nameConversation, toConversationId } from '../conversation-names.ts';
 import { contentArtifacts, openFolder, saveArtifacts } from '../files/artifacts.ts';
 import { readAttachments } from '../files/attachments.ts';
-import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
+import { connectToGateway } from '../gateway-client.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { paint, toSafeJson, toVisible } from '../terminal-text.ts';
 import type { ToolPayloads } from '../tool-payloads.ts';
-import { type Asked, askedIn, toAnswering, toRequest, withAnswerCommand } from './call-request.ts';
-import { CallView, printJson, type Shorten, showAnswer } from './call-view.ts';
+import {
+  type Asked,
+  askedIn,
+  type Shorten,
+  toAnswering,
+  toRequest,
+  withAnswerCommand,
+} from './call-request.ts';
+import { CallView, printJson, showAnswer } from './call-view.ts';
 import { didYouMean, readTarget, type Target } from './target.ts';
 
 export interface CallCommandOptions extends GlobalOptions {
@@ -78,15 +85,14 @@ function noInput(): Option {
   return option;
 }
 
+/** What looks like JSON, but is no text in quotes. */
+const SCALAR = /^(?:true|false|null|-?\d+(?:\.\d+)?|[[{].*)$/;
+
 function toArgument(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {
   const at = text.indexOf('=');
   if (at < 1) throw new InvalidArgumentError('expected key=value.');
   const value = text.slice(at + 1);
-  return { ...before, [text.slice(0, at)]: parseScalar(value) };
-}
-
-function parseScalar(text: string): unknown {
-  return /^(?:true|false|null|-?\d+(?:\.\d+)?|[[{].*)$/.test(text) ? parseOr(text) : text;
+  return { ...before, [text.slice(0, at)]: SCALAR.test(value) ? parseOr(value) : value };
 }
 
 function parseOr(text: string): unknown {
@@ -115,12 +121,6 @@ type Payload = ToolPayloads['fabric.call'];
 type Request = Readonly<Record<string, unknown>>;
 type Send = (request: Request, signal?: AbortSignal) => Promise<Payload>;
 
-interface Means {
-  readonly send: Send;
-  readonly view: CallView;
-  readonly shorten: Shorten;
-}
-
 async function callAgent(
   terminal: Terminal,
   first: string,
@@ -128,9 +128,8 @@ async function callAgent(
   typed: CallCommandOptions,
 ): Promise<void> {
   const { conversation: before } = typed;
-  const options = before
-    ? { ...typed, conversation: await toConversationId(terminal, before) }
-    : typed;
+  const conversation = before && (await toConversationId(terminal, before));
+  const options = { ...typed, ...(conversation && { conversation }) };
   if (options.input && !options.conversation) {
     throw toUsageError('--input answers a question: it needs --conversation <id>');
   }
@@ -139,9 +138,8 @@ async function callAgent(
   }
   const { cwd } = terminal;
   const attachments = await readAttachments(options.attach ?? [], cwd);
-  const place = options.save
-    ? { folder: options.save, cwd, force: options.force === true }
-    : undefined;
+  const { save: folder, force = false } = options;
+  const place = folder ? { folder, cwd, force } : undefined;
   if (place) await openFolder(place);
   await using client = await connectToGateway(terminal);
   using interrupted = onInterrupt();
@@ -152,8 +150,10 @@ async function callAgent(
     else view.show(event);
   };
   const shorten: Shorten = (agentId, id) => nameConversation(terminal, agentId, id, before);
+  const { deadline, timeout = DEFAULT_TIMEOUT_MS, stream } = options;
+  const timeoutMs = (deadline ?? 3 * timeout) + GRACE_MS;
   const send: Send = (request, signal = interrupted.signal) =>
-    call(client, request, options, { signal, onEvent });
+    client.call('fabric.call', request, { timeoutMs, signal, ...(stream && { onEvent }) });
   try {
     const first = toRequest(target, options, attachments);
     const answered = options.input
@@ -185,7 +185,7 @@ async function converse(
   target: Target,
   options: CallCommandOptions,
   first: Request,
-  { send, view, shorten }: Means,
+  { send, view, shorten }: { send: Send; view: CallView; shorten: Shorten },
 ): Promise<Payload> {
   const isAsked = terminal.canAsk && !options.json && options.person !== false;
   let request = first;
@@ -200,20 +200,11 @@ async function converse(
       else asked = askedIn(error, target);
       if (!asked) throw error;
       if (!isAsked || asked.conversationId === undefined) {
-        throw options.json
-          ? error
-          : await withShortCommand(FabricError.from(error), asked, shorten);
+        throw options.json ? error : await withAnswerCommand(error, asked, shorten);
       }
       request = toAnswering(asked, await answersOf(terminal, asked, options, send), options);
     }
   }
-}
-
-/** With the command that goes on, for people. */
-async function withShortCommand(error: FabricError, asked: Asked, shorten: Shorten) {
-  const { agentId, conversationId: id } = asked;
-  if (id === undefined) return error;
-  return withAnswerCommand(error, { ...asked, conversationId: await shorten(agentId, id) });
 }
 
 async function answersOf(
@@ -226,9 +217,8 @@ async function answersOf(
     return await askPerson(terminal, asked.agentId, asked.inputs);
   } catch (error) {
     // The agent still waits: it is answered before we leave.
-    const inputs = asked.inputs.map(({ id }): GivenInput => {
-      return { id, response: { action: 'cancel' } };
-    });
+    const response = { action: 'cancel' } as const;
+    const inputs = asked.inputs.map(({ id }) => ({ id, response }));
     const signal = AbortSignal.timeout(LEAVE_MS);
     await send(toAnswering(asked, inputs, options), signal).catch(() => undefined);
     throw error;
@@ -258,16 +248,6 @@ function withArgumentsFix(error: unknown, agentId: string | undefined): unknown 
   const fix = `give them with --arg name=value; "starloom agents describe ${agentId}" shows them`;
   const isUnfit = /arguments/i.test(error.message) && error.details.fix === undefined;
   return isUnfit ? error.with({ fix }) : error;
-}
-
-function call(
-  client: GatewayClient,
-  request: Request,
-  { deadline, timeout = DEFAULT_TIMEOUT_MS, stream }: CallCommandOptions,
-  { signal, onEvent }: { signal: AbortSignal; onEvent: (event: FabricEvent) => void },
-): Promise<Payload> {
-  const timeoutMs = (deadline ?? 3 * timeout) + GRACE_MS;
-  return client.call('fabric.call', request, { timeoutMs, signal, ...(stream && { onEvent }) });
 }
 
 /** The first Ctrl-C cancels the call at the agent, the second ends this process at once. */

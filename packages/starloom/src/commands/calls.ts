@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import {
   action,
   type GlobalOptions,
@@ -63,16 +62,13 @@ const WAIT_MS = 20_000;
 async function showCalls(terminal: Terminal, options: CallsOptions): Promise<void> {
   const { json, limit, follow, caller, agent, trace, failed, running, ...rest } = options;
   const { capability, face, code, since, until, text } = rest;
-  const given = {
+  const filter = {
     principal: caller,
     agent_id: agent,
     status: failed ? 'failed' : running ? 'running' : undefined,
     trace_id: trace,
     ...{ capability, face, code, since, until, text },
   };
-  const filter = Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined),
-  );
   await using client = await connectToGateway(terminal);
   let page = await client.call('fabric.calls.list', { ...filter, limit });
   if (json && !follow) return terminal.json({ calls: page.calls, next: page.next });

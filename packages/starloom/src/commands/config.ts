@@ -65,23 +65,16 @@ interface FileReport {
 
 type Options = GlobalOptions & { readonly secrets: boolean };
 
-async function validateConfig(
-  terminal: Terminal,
-  files: readonly string[],
-  options: Options,
-): Promise<void> {
+async function validateConfig(terminal: Terminal, files: readonly string[], options: Options) {
+  const checks = files.map((file) => check(file, load(terminal, file, options)));
   const reports =
     files.length > 0
-      ? await Promise.all(files.map((file) => checkFile(terminal, file, options)))
+      ? (await Promise.all(checks)).map(({ report }) => report)
       : await checkGatewayAndAgents(terminal, options);
   const ok = reports.every((report) => report.ok);
   if (options.json) terminal.print(JSON.stringify({ ok, files: reports }));
   else for (const report of reports) show(terminal, report);
   if (!ok) terminal.exitCode = EXIT_BAD_CONFIGURATION;
-}
-
-async function checkFile(terminal: Terminal, file: string, options: Options): Promise<FileReport> {
-  return (await check(file, load(terminal, file, options))).report;
 }
 
 function load(terminal: Terminal, file: string, options: Options): Promise<LoadedConfig<unknown>> {

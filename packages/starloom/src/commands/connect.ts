@@ -119,17 +119,15 @@ async function connect(terminal: Terminal, client: string, options: ConnectOptio
     const backup = await apply(file, before, after, row.hasKey === true);
     if (options.json) return terminal.json({ file, changed: true, backup, next: row.next });
     terminal.print(line`changed ${file}${backup === undefined ? '' : ` (before: ${backup})`}`);
-    terminal.tell(`  next: ${row.next}`);
-    return;
+    return terminal.tell(`  next: ${row.next}`);
   }
   const shown = diff(hidden(before ?? ''), hidden(after));
   if (options.json) return terminal.json({ file, changed: false, diff: shown });
   if (isSame) return terminal.print(line`${file} has the gateway already`);
   terminal.print(paint('bold', line`${file}`));
   for (const text of shown) terminal.print(paintChange(text));
-  terminal.tell(
-    `nothing is changed yet; make the change with "starloom connect ${client} --apply"`,
-  );
+  const command = `starloom connect ${client} --apply`;
+  terminal.tell(`nothing is changed yet; make the change with "${command}"`);
 }
 
 /** The text of the file with the entries in it; everything else stays. */
@@ -139,23 +137,31 @@ export function withEntries(
   entries: readonly Entry[],
 ): string {
   if (file.endsWith('.toml')) {
-    return entries.reduce(
-      (text, [path, value]) => withTable(text, path.join('.'), value),
-      before ?? '',
-    );
+    const add = (text: string, [path, value]: Entry) => withTable(text, path.join('.'), value);
+    return entries.reduce(add, before ?? '');
   }
-  let root: unknown = {};
+  const root = parseObject(before?.trim() ? before : '{}');
+  if (!root) {
+    const snippet = JSON.stringify(putAll({}, entries));
+    throw failure('config/client_file', { file, snippet });
+  }
+  const whole = putAll(structuredClone(root), entries);
+  const isSame = before !== undefined && JSON.stringify(whole) === JSON.stringify(root);
+  return isSame ? before : `${JSON.stringify(whole, null, 2)}\n`;
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
   try {
-    if (before?.trim()) root = JSON.parse(before);
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? { ...value } : undefined;
   } catch {
-    throw failure('config/client_file', { file, snippet: snippetOf(entries) });
+    return undefined;
   }
-  if (!isObject(root)) throw failure('config/client_file', { file, snippet: snippetOf(entries) });
-  const whole: Record<string, unknown> = structuredClone(root);
-  for (const [path, value] of entries) put(whole, path, value);
-  return JSON.stringify(whole) === JSON.stringify(root) && before !== undefined
-    ? before
-    : `${JSON.stringify(whole, null, 2)}\n`;
+}
+
+function putAll(root: Record<string, unknown>, entries: readonly Entry[]) {
+  for (const [path, value] of entries) put(root, path, value);
+  return root;
 }
 
 function put(root: Record<string, unknown>, path: readonly string[], value: object): void {
@@ -171,12 +177,6 @@ function put(root: Record<string, unknown>, path: readonly string[], value: obje
   } else {
     root[name] = value;
   }
-}
-
-function snippetOf(entries: readonly Entry[]): string {
-  const whole: Record<string, unknown> = {};
-  for (const [path, value] of entries) put(whole, path, value);
-  return JSON.stringify(whole);
 }
 
 /** The table takes the place of one of the same name, or comes last. */

@@ -11,6 +11,7 @@ import type { Command } from 'commander';
 import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway, readAddress } from '../gateway-client.ts';
 import { bytes } from '../journal-view.ts';
+import { count } from '../report-error.ts';
 import { stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { line, paint, type Style, table } from '../terminal-text.ts';
@@ -36,20 +37,16 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function examine(terminal: Terminal, options: GlobalOptions): Promise<void> {
   const { env, cwd } = terminal;
-  const findings: Finding[] = [nodeFinding(process.versions.node)];
-  const folder = stateFolder(env);
-  findings.push(...folderFindings(folder));
-  const loaded = await loadGatewayConfig({ path: options.config, env, cwd }).catch(
-    (error: unknown) => error,
+  const findings = [nodeFinding(process.versions.node), ...folderFindings(stateFolder(env))];
+  const loading = loadGatewayConfig({ path: options.config, env, cwd });
+  const config = await loading.then(
+    ({ value }) => {
+      findings.push({ part: 'configuration', status: 'ok', note: 'valid' });
+      findings.push(...certificateFindings(value, Date.now()));
+      return value;
+    },
+    (error: unknown) => void findings.push(configFinding(error)),
   );
-  const config =
-    loaded && typeof loaded === 'object' && 'value' in loaded
-      ? (loaded.value as GatewayConfig)
-      : undefined;
-  findings.push(
-    config ? { part: 'configuration', status: 'ok', note: 'valid' } : configFinding(loaded),
-  );
-  if (config) findings.push(...certificateFindings(config, Date.now()));
   const running = await gatewayFindings(terminal);
   findings.push(...running.findings);
   if (config && !running.isUp) findings.push(await portFinding(config.listen));
@@ -59,17 +56,12 @@ async function examine(terminal: Terminal, options: GlobalOptions): Promise<void
   terminal.print(report(findings, terminal.columns));
 }
 
-const STYLES = { ok: 'green', warning: 'yellow', failed: 'red' } as const satisfies Record<
-  string,
-  Style
->;
+const STYLES: Record<Finding['status'], Style> = { ok: 'green', warning: 'yellow', failed: 'red' };
 
 export function report(findings: readonly Finding[], columns?: number): string {
-  const rows = findings.map(({ part, status, note }) => [
-    part,
-    paint(STYLES[status], status),
-    note,
-  ]);
+  const rows = findings.map(({ part, status, note }) => {
+    return [part, paint(STYLES[status], status), note];
+  });
   const fixes = findings.flatMap(({ part, note, status, fix }) =>
     status === 'ok'
       ? []
@@ -113,12 +105,8 @@ function configFinding(thrown: unknown): Finding {
   const error = FabricError.from(thrown);
   const [first] = problemsOf(error) ?? [];
   const note = first ? `${first.file ?? ''} ${first.key}: ${first.message}` : error.message;
-  return {
-    part: 'configuration',
-    status: 'failed',
-    note,
-    fix: first?.fix ?? 'see "starloom config validate"',
-  };
+  const fix = first?.fix ?? 'see "starloom config validate"';
+  return { part: 'configuration', status: 'failed', note, fix };
 }
 
 function certificateFindings({ listen }: GatewayConfig, now: number): Finding[] {
@@ -131,14 +119,8 @@ function certificateFindings({ listen }: GatewayConfig, now: number): Finding[] 
     return [{ part: 'certificate', status, note: `valid until ${validTo}, ${days} days`, fix }];
   } catch (error) {
     const note = error instanceof Error ? error.message : String(error);
-    return [
-      {
-        part: 'certificate',
-        status: 'failed',
-        note,
-        fix: 'name a PEM file in listen.tls.certificate',
-      },
-    ];
+    const fix = 'name a PEM file in listen.tls.certificate';
+    return [{ part: 'certificate', status: 'failed', note, fix }];
   }
 }
 
@@ -160,7 +142,7 @@ async function gatewayFindings(
 ): Promise<{ isUp: boolean; findings: Finding[] }> {
   try {
     await using client = await connectToGateway(terminal);
-    const skew = await clockSkew(client.url, await readAddress(terminal.env));
+    const skew = await clockSkew(client.url, terminal.env);
     const { gateway, registry, engines, agents } = await client.call('fabric.health', {});
     return {
       isUp: true,
@@ -170,7 +152,7 @@ async function gatewayFindings(
         {
           part: 'registry',
           status: registry.ok ? 'ok' : 'failed',
-          note: registry.message ?? `${registry.kind}, ${registry.agents} agents`,
+          note: registry.message ?? `${registry.kind}, ${count(registry.agents, 'agent')}`,
           fix: 'correct the file with the agents; the last good one is in use',
         },
         ...Object.entries(engines).map(
@@ -200,25 +182,16 @@ async function gatewayFindings(
   }
 }
 
-async function clockSkew(
-  url: string,
-  { headers }: { readonly headers: Record<string, string> },
-): Promise<Finding[]> {
+async function clockSkew(url: string, env: Terminal['env']): Promise<Finding[]> {
+  const { headers } = await readAddress(env);
   const asked = Date.now();
   const answer = await fetch(new URL('/livez', url), { headers });
   const said = Date.parse(answer.headers.get('date') ?? '');
   if (Number.isNaN(said)) return [];
   const skew = said - (asked + Date.now()) / 2;
   const isOff = Math.abs(skew) > MAX_SKEW_MS;
-  const note = isOff
-    ? `${Math.round(skew / 1_000)} s off the gateway's`
-    : 'the same as the gateway';
-  return [
-    {
-      part: 'clock',
-      status: isOff ? 'warning' : 'ok',
-      note,
-      fix: 'set the clocks by NTP: leases, tokens and certificates depend on them',
-    },
-  ];
+  const off = `${Math.round(skew / 1_000)} s off the gateway's`;
+  const note = isOff ? off : 'the same as the gateway';
+  const fix = 'set the clocks by NTP: leases, tokens and certificates depend on them';
+  return [{ part: 'clock', status: isOff ? 'warning' : 'ok', note, fix }];
 }

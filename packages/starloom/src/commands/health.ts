@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { action, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
-import { upstreamLines } from '../report-error.ts';
+import { count, upstreamLines } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { line, paintHealth, table } from '../terminal-text.ts';
 import { type AgentRow, type EngineRow, toWaiting } from '../tool-payloads.ts';
@@ -24,7 +24,7 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
     [
       'registry',
       registry.ok ? 'ok' : 'stale',
-      registry.message ?? `${registry.kind}, ${registry.agents} agents`,
+      registry.message ?? `${registry.kind}, ${count(registry.agents, 'agent')}`,
     ],
     ...Object.entries(engines).map(([name, engine]) => [
       name,

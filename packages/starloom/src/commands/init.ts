@@ -39,11 +39,7 @@ export function define(command: Command, terminal: Terminal): void {
     .action(action(terminal, () => init));
 }
 
-async function init(
-  terminal: Terminal,
-  given: string | undefined,
-  options: GlobalOptions,
-): Promise<void> {
+async function init(terminal: Terminal, given: string | undefined, options: GlobalOptions) {
   const folder = resolve(terminal.cwd, given ?? '.');
   await mkdir(folder, { recursive: true });
   const written: string[] = [];

@@ -62,11 +62,8 @@ export function define(jobs: Command, terminal: Terminal): void {
 export async function listJobs(terminal: Terminal, options: JobsListOptions): Promise<void> {
   await using client = await connectToGateway(terminal);
   const { state, capability, limit, json } = options;
-  const { jobs, next_cursor } = await client.call('fabric.job.list', {
-    ...(state !== undefined && { state }),
-    ...(capability !== undefined && { capability }),
-    ...(limit !== undefined && { limit }),
-  });
+  const filter = { state, capability, limit };
+  const { jobs, next_cursor } = await client.call('fabric.job.list', filter);
   if (json) return terminal.json({ jobs, next_cursor });
   if (jobs.length === 0) return terminal.tell('no jobs');
   const now = Date.now();
@@ -84,7 +81,7 @@ function actOnJob(tool: 'fabric.job.status' | 'fabric.job.cancel' | 'fabric.job.
   return async (terminal: Terminal, job_id: string, { json }: GlobalOptions): Promise<void> => {
     await using client = await connectToGateway(terminal);
     const { job } = await client.call(tool, { job_id });
-    showJob(terminal, job, json === true);
+    showJob(terminal, job, json);
   };
 }
 
@@ -96,17 +93,16 @@ async function answerJob(
 ): Promise<void> {
   await using client = await connectToGateway(terminal);
   const { job: asking } = await client.call('fabric.job.status', { job_id });
+  const questions = (asking.inputs ?? []) as readonly object[] as readonly OpenQuestion[];
+  const typed = () => answers.reduce<TypedInputs>((all, one) => toTypedInput(one, all), {});
   const inputs = decline
     ? answers.map((id) => ({ id, response: { action: 'decline' } }))
-    : toAnswers(
-        answers.reduce<TypedInputs>((all, answer) => toTypedInput(answer, all), {}),
-        (asking.inputs ?? []) as readonly object[] as readonly OpenQuestion[],
-      );
+    : toAnswers(typed(), questions);
   const { job } = await client.call('fabric.job.input', { job_id, inputs });
-  showJob(terminal, job, json === true);
+  showJob(terminal, job, json);
 }
 
-function showJob(terminal: Terminal, job: JobDocument, json: boolean): void {
+function showJob(terminal: Terminal, job: JobDocument, json = false): void {
   terminal.print(json ? toSafeJson({ job }) : toPage(job));
 }
 
@@ -173,11 +169,7 @@ const BAR = 24;
  * Follows a job to its end. A person sees a bar and the result; without a terminal, or with --json, the
  * events are lines of JSON and the job is the last one.
  */
-async function watchJob(
-  terminal: Terminal,
-  job_id: string,
-  { after, json }: JobsWatchOptions,
-): Promise<void> {
+async function watchJob(terminal: Terminal, job_id: string, { after, json }: JobsWatchOptions) {
   const progress = json || !terminal.isWatched ? undefined : terminal.showStatus;
   let cursor = after;
   const onEvent = (event: FabricEvent, at = cursor + 1) => {
@@ -192,7 +184,8 @@ async function watchJob(
     const answer = answerOf(job);
     if (answer !== undefined) terminal.print(answer);
   }
-  terminal.tell([`the job ${toWords(job.state)}`, ...failureLines(job)].join('\n  '));
+  const end = job.state === 'cancelled' ? 'was cancelled' : job.state;
+  terminal.tell([`the job ${end}`, ...failureLines(job)].join('\n  '));
   if (job.error !== undefined) terminal.exitCode = new FabricError(job.error.code, '').row.exit;
 }
 
@@ -229,10 +222,6 @@ function toLine(event: FabricEvent): string {
   if (percent === undefined) return message;
   const full = Math.round((percent / 100) * BAR);
   return `[${'#'.repeat(full)}${'.'.repeat(BAR - full)}] ${Math.round(percent)} % ${message}`;
-}
-
-function toWords(state: JobDocument['state']): string {
-  return state === 'cancelled' ? 'was cancelled' : state;
 }
 
 /** `45 s`, `12 min`, `3 h` or `2 d`: how long ago a moment was. */

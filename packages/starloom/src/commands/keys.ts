@@ -87,35 +87,21 @@ export async function listSharedKeys(terminal: Terminal, { json }: GlobalOptions
     record.scopes.join(' '),
     record.expires_at ?? 'never',
   ]);
-  terminal.print(
-    table(['KEY', 'STATE', 'PRINCIPAL', 'TIER', 'SCOPES', 'EXPIRES'], rows, terminal.columns),
-  );
+  const head = ['KEY', 'STATE', 'PRINCIPAL', 'TIER', 'SCOPES', 'EXPIRES'];
+  terminal.print(table(head, rows, terminal.columns));
 }
 
-async function createSharedKey(
-  terminal: Terminal,
-  keyId: string,
-  options: KeysCreateOptions,
-): Promise<void> {
+async function createSharedKey(terminal: Terminal, keyId: string, options: KeysCreateOptions) {
   const { principal = keyId, scope, tier, expires, json } = options;
   assertScopes(scope);
   const now = Date.now();
   // Before, so that no two keys of the realm have one name; afterwards, so that all gateways take it.
-  const share = () => joinRealm(terminal, options);
-  await share();
-  const created = await createKey(
-    await identityFolderOf(terminal),
-    {
-      keyId,
-      principal,
-      tier: toTier(tier),
-      scopes: scope,
-      ...(expires !== undefined && { expiresAt: now + expires }),
-    },
-    now,
-  );
-  await share();
-  showOnce(terminal, created, json === true);
+  await joinRealm(terminal, options);
+  const grant = { keyId, principal, tier: toTier(tier), scopes: scope };
+  const end = expires !== undefined && { expiresAt: now + expires };
+  const created = await createKey(await identityFolderOf(terminal), { ...grant, ...end }, now);
+  await joinRealm(terminal, options);
+  showOnce(terminal, created, json);
 }
 
 async function rotateSharedKey(
@@ -130,7 +116,7 @@ async function rotateSharedKey(
   await joinRealm(terminal, options);
   const rotated = await rotateKey(folder, keyId, { overlapMs: overlap, now: Date.now() });
   await joinRealm(terminal, options);
-  showOnce(terminal, rotated, json === true);
+  showOnce(terminal, rotated, json);
   if (!json) terminal.tell(`the key "${keyId}" is valid until ${rotated.old.expires_at}`);
 }
 
@@ -142,11 +128,7 @@ async function replaceSigningKey(terminal: Terminal, folder: string, options: Ke
   if (options.json) terminal.json({ kid, use_from, ...sharing });
 }
 
-async function revokeSharedKey(
-  terminal: Terminal,
-  keyId: string,
-  options: GlobalOptions,
-): Promise<void> {
+async function revokeSharedKey(terminal: Terminal, keyId: string, options: GlobalOptions) {
   const now = Date.now();
   const folder = await identityFolderOf(terminal);
   const revoked = await revokeKey(folder, keyId, now);
@@ -155,11 +137,8 @@ async function revokeSharedKey(
 }
 
 /** The key alone goes to stdout, so that a script can take it. */
-function showOnce(terminal: Terminal, { key, record }: CreatedKey, json: boolean): void {
-  if (json) {
-    terminal.json({ key, ...toView(record, Date.now()) });
-    return;
-  }
+function showOnce(terminal: Terminal, { key, record }: CreatedKey, json = false) {
+  if (json) return terminal.json({ key, ...toView(record, Date.now()) });
   terminal.tell(`key "${record.key_id}" of ${record.principal}; it is not shown again:`);
   terminal.print(key);
 }

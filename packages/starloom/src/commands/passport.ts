@@ -28,7 +28,7 @@ import {
 import { joinRealm, shareChange } from '../realm.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
-import { line, toSafeJson } from '../terminal-text.ts';
+import { line } from '../terminal-text.ts';
 import { assertScopes, identityFolderOf, toTier } from './keys.ts';
 
 interface PassportCreateOptions extends GlobalOptions {
@@ -127,11 +127,10 @@ async function createPassport(
     const token = structured
       ? signStructuredPassport(claims, keys)
       : await signPassport(claims, keys);
-    if (json) return void terminal.json({ passport: token, claims });
+    if (json) return terminal.json({ passport: token, claims });
     const until = new Date(claims.exp * 1000).toISOString();
-    terminal.tell(
-      line`passport of ${claims.sub} for ${principal}, grant ${claims.mnd}, until ${until}`,
-    );
+    const { sub, mnd } = claims;
+    terminal.tell(line`passport of ${sub} for ${principal}, grant ${mnd}, until ${until}`);
     terminal.print(token);
   } finally {
     await keys.close();
@@ -152,22 +151,14 @@ async function thumbprintOf({ certificate, structured }: PassportCreateOptions) 
   }
 }
 
-async function showPassport(
-  terminal: Terminal,
-  given: string,
-  { json }: GlobalOptions,
-): Promise<void> {
+async function showPassport(terminal: Terminal, given: string, { json }: GlobalOptions) {
   const token = await tokenOf(given);
   const shown = token.startsWith('{') ? parse(token) : decode(token);
   terminal.json(shown, json ? undefined : 2);
   if (!json) terminal.tell('not verified; see "starloom passport verify"');
 }
 
-async function verifyPassport(
-  terminal: Terminal,
-  given: string,
-  { json }: GlobalOptions,
-): Promise<void> {
+async function verifyPassport(terminal: Terminal, given: string, { json }: GlobalOptions) {
   const token = await tokenOf(given);
   const folder = await identityFolderOf(terminal);
   const identity = await openIdentity({ folder, configured: [], anonymous: false, log: silentLog });
@@ -178,11 +169,8 @@ async function verifyPassport(
     const expires_at = new Date(expiresAt).toISOString();
     const delegate = delegation?.delegateId;
     const grant = delegation?.mandateId;
-    if (json) {
-      return void terminal.print(
-        toSafeJson({ valid: true, principal, delegate, grant, tier, scopes, expires_at }),
-      );
-    }
+    const facts = { principal, delegate, grant, tier, scopes, expires_at };
+    if (json) return terminal.json({ valid: true, ...facts });
     terminal.print(line`valid: ${delegate} acts for ${principal} until ${expires_at}`);
     terminal.print(line`  tier ${tier}, grant ${grant}`);
     terminal.print(line`  ${scopes.join(' ')}`);
@@ -219,12 +207,9 @@ async function tokenOf(given: string): Promise<string> {
 }
 
 function decode(token: string): object {
-  const [header = '', claims = ''] = token.split('.');
-  return { header: parsePart(header), claims: parsePart(claims) };
-}
-
-function parsePart(part: string): unknown {
-  return parse(Buffer.from(part, 'base64url').toString('utf8'));
+  const parts = token.split('.').map((part) => Buffer.from(part, 'base64url').toString('utf8'));
+  const [header = '', claims = ''] = parts;
+  return { header: parse(header), claims: parse(claims) };
 }
 
 function parse(text: string): unknown {

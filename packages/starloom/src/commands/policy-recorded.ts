@@ -65,11 +65,8 @@ export async function reportRecorded(
   for (const change of changed) terminal.print(toLine(change));
   const total = changed.reduce((sum, { calls }) => sum + calls, 0);
   terminal.print(`${total} of ${count(decided, 'recorded call')} would be decided differently`);
-  if (skipped > 0) {
-    terminal.tell(
-      `${count(skipped, 'call')} skipped: refused for other reasons, or unknown agents`,
-    );
-  }
+  const why = 'refused for other reasons, or unknown agents';
+  if (skipped > 0) terminal.tell(`${count(skipped, 'call')} skipped: ${why}`);
 }
 
 async function readCalls(folder: string): Promise<RecordedCall[]> {

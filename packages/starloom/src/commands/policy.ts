@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type LoadedConfig, loadConfig } from '@starloom/config';
@@ -41,6 +41,9 @@ interface PolicyTestOptions extends GlobalOptions {
   readonly recorded?: true;
 }
 
+const FIXTURES = 'policy-tests.yaml';
+const FIXTURES_HELP = `expected decisions (else ${FIXTURES} beside the gateway file)`;
+
 export function define(policy: Command, terminal: Terminal): void {
   policy
     .command('check')
@@ -49,10 +52,7 @@ export function define(policy: Command, terminal: Terminal): void {
   policy
     .command('test')
     .description('compare decisions with expected ones; exits 1 if one differs')
-    .option(
-      '--fixtures <file>',
-      'expected decisions (else policy-tests.yaml beside the gateway file)',
-    )
+    .option('--fixtures <file>', FIXTURES_HELP)
     .option('--recorded', 'show which calls of the audit log would be decided differently now')
     .action(action(terminal, () => testPolicy));
   policy
@@ -62,8 +62,6 @@ export function define(policy: Command, terminal: Terminal): void {
     .option('--clear', 'take them away')
     .action(action(terminal, () => sharePolicy));
 }
-
-const FIXTURES = 'policy-tests.yaml';
 
 async function checkPolicy(terminal: Terminal, { config, json }: GlobalOptions) {
   const { value, file } = await load(terminal, config);
@@ -82,9 +80,9 @@ async function checkPolicy(terminal: Terminal, { config, json }: GlobalOptions) 
   const otherwise = `otherwise ${settings.default}, untrusted origins ${settings.untrusted}`;
   terminal.tell(`${file ?? 'no gateway file'}: ${count(rules.length, 'rule')}, ${otherwise}`);
   if (!shared) return;
-  const both = 'the stricter of both decisions holds';
+  const number = count(shared.rules.length, 'rule');
   terminal.tell(
-    `realm: ${count(shared.rules.length, 'rule')}, otherwise ${shared.default}; ${both}`,
+    `realm: ${number}, otherwise ${shared.default}; the stricter of both decisions holds`,
   );
 }
 
@@ -122,7 +120,7 @@ function toPrincipal({ caller, name }: Fixture, { auth }: GatewayConfig): Princi
 
 async function testPolicy(terminal: Terminal, options: PolicyTestOptions): Promise<void> {
   const loaded = await load(terminal, options.config);
-  const agents = await openAgents(terminal, loaded);
+  const agents = openAgents(terminal, loaded);
   try {
     if (options.recorded) {
       const authoriser = await authoriserOf(terminal, loaded.value);
@@ -150,7 +148,9 @@ async function testFixtures(
 ): Promise<void> {
   const { env, cwd } = terminal;
   const path = fixtures ?? join(folder, FIXTURES);
-  if (fixtures === undefined) await assertThere(path);
+  if (fixtures === undefined && !existsSync(path)) {
+    throw toUsageError(`there is no ${FIXTURES}`, 'pass --fixtures <file> or --recorded');
+  }
   const missingFix = 'name a file with --fixtures';
   const read = await loadConfig({ path, schema: fixturesSchema, env, cwd, missingFix });
   const authoriser = await authoriserOf(terminal, config);
@@ -221,36 +221,20 @@ async function load({ env, cwd }: Terminal, path: string | undefined) {
 }
 
 /** The registry is opened when the first agent is looked up. */
-async function openAgents(
-  { env }: Terminal,
-  { value, folder }: LoadedConfig<GatewayConfig>,
-): Promise<{ get: FindAgent; close: () => Promise<void> }> {
+function openAgents({ env }: Terminal, { value, folder }: LoadedConfig<GatewayConfig>) {
   let opened: Promise<Registry> | undefined;
   const open = async () => {
-    const { OPTION_SCHEMAS } = await import('../option-schemas.ts');
+    const { OPTION_SCHEMAS: optionSchemas } = await import('../option-schemas.ts');
     const { toRegistryConfig } = await import('../registry-config.ts');
-    const config = await toRegistryConfig(value, stateFolder(env), silentLog);
-    opened ??= openRegistry(config, {
-      folder,
-      env,
-      log: silentLog,
-      optionSchemas: OPTION_SCHEMAS,
-    });
-    return await opened;
+    const log = silentLog;
+    const config = await toRegistryConfig(value, stateFolder(env), log);
+    return await openRegistry(config, { folder, env, log, optionSchemas });
   };
-  return {
-    get: async (agentId) => (await open()).get(agentId)?.manifest,
-    close: async () => await (await opened)?.close(),
+  const get: FindAgent = async (agentId) => {
+    opened ??= open();
+    return (await opened).get(agentId)?.manifest;
   };
-}
-
-async function assertThere(path: string): Promise<void> {
-  const isThere = await stat(path).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere)
-    throw toUsageError(`there is no ${FIXTURES}`, 'pass --fixtures <file> or --recorded');
+  return { get, close: async () => await (await opened)?.close() };
 }
 
 interface ShareOptions extends GlobalOptions {
@@ -258,11 +242,7 @@ interface ShareOptions extends GlobalOptions {
 }
 
 /** One set of rules for all gateways of the realm. */
-async function sharePolicy(
-  terminal: Terminal,
-  path: string | undefined,
-  options: ShareOptions,
-): Promise<void> {
+async function sharePolicy(terminal: Terminal, path: string | undefined, options: ShareOptions) {
   const { env, cwd } = terminal;
   if ((path === undefined) === (options.clear === undefined)) {
     throw toUsageError('name a file with rules, or pass --clear', 'starloom policy share <file>');

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import type { FabricError } from '@starloom/core';
 import type { MessageChannel } from '@starloom/gateway';
 import { loadGatewayConfig } from '@starloom/gateway/config';
 import { LOCAL_PRINCIPAL } from '@starloom/identity';
@@ -29,10 +28,7 @@ const ALONE =
  * One client, for as long as its input is open. It meets others on Redis, or through the gateway that
  * runs here, which has the embedded store for itself.
  */
-async function serveRpc(
-  terminal: Terminal,
-  options: GlobalOptions & { readonly stdio?: true },
-): Promise<void> {
+async function serveRpc(terminal: Terminal, options: GlobalOptions & { readonly stdio?: true }) {
   if (!options.stdio) throw toUsageError('say --stdio; over HTTP it is part of "starloom up"');
   const { env, cwd } = terminal;
   const { value: config } = await loadGatewayConfig({ path: options.config, env, cwd });
@@ -93,25 +89,31 @@ async function connectToPlane({ env }: Terminal): Promise<WebSocket | undefined>
 
 /** Messages pass as they are, both ways, until the client is gone and was answered. */
 async function passOn(channel: MessageChannel, socket: WebSocket): Promise<void> {
-  const answers = new Answers();
+  /** Answers that the client still waits for. */
+  let missing = 0;
+  const { promise: answered, resolve: noneMissing } = Promise.withResolvers<void>();
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+  let hasLeft = false;
   const lost = once(socket, 'close').then(() => 'lost' as const);
   socket.on('error', () => {});
   socket.on('message', async (data) => {
     const text = data.toString();
     await giveInTurn(channel, socket, text).catch(() => leave());
-    if (isAnswer(text)) answers.came();
+    if (isAnswer(text)) missing -= 1;
+    if (hasLeft && missing <= 0) noneMissing();
   });
   channel.open((incoming) => {
-    if (typeof incoming !== 'string') return void channel.write(toRefusalText(incoming));
-    if (wantsAnswer(incoming)) answers.expect();
+    if (typeof incoming !== 'string')
+      return void channel.write(toRefusal(incoming, null, 'details').body);
+    if (wantsAnswer(incoming)) missing += 1;
     return send(socket, incoming);
   }, leave);
   if ((await Promise.race([left, lost])) === 'lost') {
     await channel.close();
     throw failure('gateway_unreachable/gone');
   }
-  await settlesWithin(Promise.race([answers.all(), lost]), FAREWELL_MS);
+  hasLeft = true;
+  if (missing > 0) await settlesWithin(Promise.race([answered, lost]), FAREWELL_MS);
   socket.close(1000);
   if (!(await settlesWithin(lost, FAREWELL_MS))) socket.terminate();
 }
@@ -131,33 +133,6 @@ async function giveInTurn(channel: MessageChannel, socket: WebSocket, text: stri
   } finally {
     socket.resume();
   }
-}
-
-/** Counts the answers that the client still waits for. */
-class Answers {
-  #missing = 0;
-  readonly #none = Promise.withResolvers<void>();
-  #isLast = false;
-
-  expect(): void {
-    this.#missing += 1;
-  }
-
-  came(): void {
-    this.#missing -= 1;
-    if (this.#isLast && this.#missing <= 0) this.#none.resolve();
-  }
-
-  /** No more are expected: resolves when all came. */
-  all(): Promise<void> {
-    this.#isLast = true;
-    if (this.#missing <= 0) this.#none.resolve();
-    return this.#none.promise;
-  }
-}
-
-function toRefusalText(error: FabricError): string {
-  return toRefusal(error, null, 'details').body;
 }
 
 /** The gateway answers a text that is not JSON, too: with an error. */

@@ -32,7 +32,12 @@ export function findTarget(agents: readonly AgentView[], words: readonly string[
   const agent = agents.find(({ agent_id }) => agent_id === first);
   if (agent) {
     const [capability, ...task] = rest;
-    if (capability === undefined) throw whichCapability(agent);
+    if (capability === undefined) {
+      const names = agent.capabilities.map(({ name }) => name).join(', ');
+      const none = `it offers nothing so far; see "starloom agents tools ${first}"`;
+      const fix = names === '' ? none : `name one of: ${names}`;
+      throw failure('usage/capability', { agent_id: first, fix });
+    }
     return { agentId: first, capability, rest: task };
   }
   const tool = findTool(agents, first);
@@ -55,32 +60,16 @@ function findTool(agents: readonly AgentView[], spelling: string) {
       .filter(({ name }) => isSpelling(spelling, agent_id, name))
       .map(({ name }) => ({ agentId: agent_id, capability: name })),
   );
-  if (found.length > 1) throw ambiguous(spelling, found);
-  return found[0];
+  if (found.length <= 1) return found[0];
+  const names = found.map(({ agentId, capability }) => `"${agentId} ${capability}"`);
+  const fix = `write one of: ${names.join(', ')}`;
+  throw failure('ambiguous', { name: spelling, count: names.length, fix });
 }
 
 function isSpelling(spelling: string, agentId: string, capability: string): boolean {
   const names = toolNameSpellings(agentId, capability);
   const all = [...names, ...names.map((name) => hashToolName(name, agentId, capability))];
   return all.includes(spelling) || all.includes(normalName(spelling));
-}
-
-function whichCapability({ agent_id, capabilities }: AgentView): FabricError {
-  const names = capabilities.map(({ name }) => name);
-  const fix =
-    names.length > 0
-      ? `name one of: ${names.join(', ')}`
-      : `it offers nothing so far; see "starloom agents tools ${agent_id}"`;
-  return failure('usage/capability', { agent_id, fix });
-}
-
-function ambiguous(
-  spelling: string,
-  found: readonly { agentId: string; capability: string }[],
-): FabricError {
-  const names = found.map(({ agentId, capability }) => `"${agentId} ${capability}"`);
-  const fix = `write one of: ${names.join(', ')}`;
-  return failure('ambiguous', { name: spelling, count: names.length, fix });
 }
 
 /** The same error; with the name that was probably meant, when something is not known. */
@@ -97,10 +86,7 @@ export async function didYouMean(
   return new FabricError(error.code, error.message, { details, cause: error.cause });
 }
 
-interface Offer {
-  readonly agent_id: string;
-  readonly capabilities: readonly { readonly name: string }[];
-}
+type Offer = Pick<AgentView, 'agent_id'> & { capabilities: readonly { readonly name: string }[] };
 
 /** What to write instead of `words`, an agent and perhaps a capability, or one of the two. */
 export function nearestName(

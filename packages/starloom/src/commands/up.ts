@@ -112,16 +112,14 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     };
     const path = await write().catch((error: FabricError) => {
       if (!isDiskFull(error.cause)) throw error;
-      opened.observer.log.error(
-        { error },
-        'the disk is full: other commands cannot find the gateway',
-      );
+      const message = 'the disk is full: other commands cannot find the gateway';
+      opened.observer.log.error({ error }, message);
       return undefined;
     });
     const { samples } = plan;
     const { columns } = terminal;
     const agents = opened.registry.list();
-    if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
+    if (json) terminal.json({ event: 'ready', url, pid: process.pid });
     else {
       const page = terminal.isWatched ? await consoleLink(opened, url) : undefined;
       terminal.tell(banner({ url, key, clientFile: path, samples, agents, columns, page }));
@@ -183,12 +181,8 @@ export function banner(input: BannerInput): string {
   const { url, key, clientFile, samples, agents, columns = Number.POSITIVE_INFINITY } = input;
   const { page } = input;
   const width = Math.max(0, ...agents.map(({ manifest }) => manifest.agent_id.length));
-  const rows = agents.map(({ manifest: { agent_id, description }, capabilities, health }) => {
-    const what = offersOf({
-      capabilities,
-      description: description && toOneLine(description),
-      health,
-    });
+  const rows = agents.map(({ manifest: { agent_id, description = '' }, capabilities, health }) => {
+    const what = offersOf({ capabilities, description: toOneLine(description), health });
     return fit(`  ${agent_id.padEnd(width)}  ${what}`, columns);
   });
   return [

@@ -30,12 +30,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function showUsage(terminal: Terminal, options: UsageOptions): Promise<void> {
   const { by, since, until, caller, csv, json } = options;
   await using client = await connectToGateway(terminal);
-  const { rows } = await client.call('fabric.usage', {
-    by,
-    ...(since !== undefined && { since: Math.floor(since) }),
-    ...(until !== undefined && { until: Math.floor(until) }),
-    ...(caller !== undefined && { principal: caller }),
-  });
+  const { rows } = await client.call('fabric.usage', { by, since, until, principal: caller });
   if (json) return terminal.json({ by, rows });
   if (csv) return terminal.print(usageCsv(by, rows));
   if (rows.length === 0) return terminal.tell('no calls');

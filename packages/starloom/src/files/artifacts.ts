@@ -74,9 +74,9 @@ async function save(
 }
 
 /** False when there is a file of that name, or a link. */
-async function writeNew(path: string, bytes: Buffer): Promise<boolean> {
+export async function writeNew(path: string, content: Buffer | string): Promise<boolean> {
   try {
-    await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
+    await writeFile(path, content, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
@@ -114,27 +114,14 @@ async function orUnwritable<T>(path: string, work: () => Promise<T>): Promise<T>
 
 // What the content of an MCP answer holds beside text: pictures, sound, files and links to them.
 
-const binarySchema = z.object({
-  type: z.enum(['image', 'audio']),
-  data: z.string(),
-  mimeType: z.string(),
-});
-const embeddedSchema = z.object({
-  type: z.literal('resource'),
-  resource: z.object({
-    uri: z.string(),
-    mimeType: z.string().optional(),
-    text: z.string().optional(),
-    blob: z.string().optional(),
-  }),
-});
-const linkSchema = z.object({
-  type: z.literal('resource_link'),
-  uri: z.string(),
-  name: z.string(),
-  mimeType: z.string().optional(),
-});
-const blockSchema = z.union([binarySchema, embeddedSchema, linkSchema]);
+const text = z.string();
+const mimeType = text.optional();
+const resourceSchema = z.object({ uri: text, mimeType, text: mimeType, blob: mimeType });
+const blockSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.enum(['image', 'audio']), data: text, mimeType: text }),
+  z.object({ type: z.literal('resource'), resource: resourceSchema }),
+  z.object({ type: z.literal('resource_link'), uri: text, name: text, mimeType }),
+]);
 
 /** Blocks that are text, or that we do not know, are passed over. */
 export function contentArtifacts(content: readonly unknown[] = []): Artifact[] {
@@ -152,15 +139,11 @@ function toArtifact(block: z.infer<typeof blockSchema>, id: string): Artifact {
   if (block.type !== 'resource') {
     return { id: `${block.type}-${id}`, media_type: block.mimeType, data: block.data };
   }
-  const {
-    uri,
-    text,
-    blob,
-    mimeType = text === undefined ? UNKNOWN : 'text/plain',
-  } = block.resource;
+  const { uri, text, blob, mimeType } = block.resource;
+  const media_type = mimeType ?? (text === undefined ? UNKNOWN : 'text/plain');
   const name = uri.split('/').at(-1) || id;
   const held = blob === undefined ? { text: text ?? '' } : { data: blob };
-  return { id, name, media_type: mimeType, ...held };
+  return { id, name, media_type, ...held };
 }
 
 const UNKNOWN = 'application/octet-stream';
@@ -171,12 +154,11 @@ const MAX_BYTES = 150;
 
 /** A name that stays in its folder and is a plain file everywhere. */
 export function safeFileName(name: string): string {
-  const plain = toPlainText(
-    name
-      .toWellFormed()
-      .normalize('NFC')
-      .replace(/[\r\n\t]+/g, ' '),
-  )
+  const oneLine = name
+    .toWellFormed()
+    .normalize('NFC')
+    .replace(/[\r\n\t]+/g, ' ');
+  const plain = toPlainText(oneLine)
     .replace(/[\\/:*?"<>|]+/g, '_')
     .replace(/^[. ]+|[. ]+$/g, '');
   const kept = shorten(plain);

@@ -26,9 +26,8 @@ export function expandSetting(text: string, context: ExpandContext): Expanded {
   if (context.env[variable.name] !== undefined) {
     return { ok: true, text: `${scheme}env:${variable.name}` };
   }
-  return variable.fallback === undefined
-    ? notSet(variable)
-    : { ok: true, text: scheme + variable.fallback };
+  if (variable.fallback === undefined) return notSet(variable);
+  return { ok: true, text: scheme + variable.fallback };
 }
 
 /** A value that holds no references: a command, an argument, an address. */
@@ -78,12 +77,11 @@ function readVariable(
 }
 
 function notSet({ name, input }: Variable): Expanded {
-  const message = `the variable ${name} is not set`;
-  if (input === undefined) {
-    return { ok: false, message, fix: `set ${name}, or write \${${name}:-default}` };
-  }
-  const fix = `set ${name} to what the client asks for as input "${input}"`;
-  return { ok: false, message, fix };
+  const fix =
+    input === undefined
+      ? `set ${name}, or write \${${name}:-default}`
+      : `set ${name} to what the client asks for as input "${input}"`;
+  return { ok: false, message: `the variable ${name} is not set`, fix };
 }
 
 function secretExposed(name: string): Expanded {

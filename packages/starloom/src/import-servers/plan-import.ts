@@ -12,7 +12,7 @@ import { isObject, looksLike, type Manifest, toFields } from '@starloom/core';
 import { failure } from '../reasons.ts';
 import { nearestOr } from '../report-error.ts';
 import { toAgentId } from '../to-agent-id.ts';
-import { type ConvertContext, toServerManifest } from './to-server-manifest.ts';
+import { type ConvertContext, ServerConversion } from './to-server-manifest.ts';
 
 export interface PlannedServer {
   /** Its name in the client. */
@@ -53,7 +53,7 @@ export function planImport(client: ClientFile, options: PlanOptions): ImportPlan
   const servers = chooseServers(client, options.only).map((server): PlannedServer => {
     const { name } = server;
     const agent_id = ids.get(name) ?? name;
-    const converted = toServerManifest(server, agent_id, context);
+    const converted = new ServerConversion(server, agent_id, context).run();
     problems.push(...converted.problems);
     warnings.push(...converted.warnings);
     const { manifest, isOff } = converted;
@@ -143,10 +143,10 @@ export async function readClientFile(file: string, cwd: string): Promise<ClientF
   const entries = Object.entries(at(source, shape.path) as Record<string, unknown>);
   const notMaps = entries.filter(([, fields]) => !isObject(fields));
   if (notMaps.length > 0) {
+    const fix = 'write it as a map with "command" or "url"';
+    const paths = notMaps.map(([name]) => [...shape.path, name]);
     throw configError(
-      notMaps.map(([name]) => {
-        const path = [...shape.path, name];
-        const fix = 'write it as a map with "command" or "url"';
+      paths.map((path) => {
         return { ...placeOf(path), key: toKey(path), message: 'is no server', fix };
       }),
     );
@@ -181,19 +181,14 @@ function unknownBeside(
 function projectFolderOf(path: string): string | undefined {
   const folder = dirname(path);
   if (basename(path) === '.mcp.json') return folder;
-  return ['.vscode', '.cursor', '.zed', '.roo'].includes(basename(folder))
-    ? dirname(folder)
-    : undefined;
+  const isOfProject = ['.vscode', '.cursor', '.zed', '.roo'].includes(basename(folder));
+  return isOfProject ? dirname(folder) : undefined;
 }
 
 function noServers(file: string): Problem {
   const known = SHAPES.map(({ path, of }) => `${path.join('.')} (${of})`).join(', ');
-  return {
-    file,
-    key: '',
-    message: `holds no MCP servers; expected one of ${known}`,
-    fix: 'name the configuration file of an MCP client',
-  };
+  const message = `holds no MCP servers; expected one of ${known}`;
+  return { file, key: '', message, fix: 'name the configuration file of an MCP client' };
 }
 
 function at({ value }: Source, path: readonly string[]): unknown {

@@ -42,14 +42,6 @@ interface ConvertedServer {
   readonly secrets: ReadonlyMap<string, string>;
 }
 
-export function toServerManifest(
-  server: ClientServer,
-  agentId: string,
-  context: ConvertContext,
-): ConvertedServer {
-  return new ServerConversion(server, agentId, context).run();
-}
-
 const TRANSPORTS: Readonly<Record<string, 'stdio' | 'http' | 'sse'>> = {
   stdio: 'stdio',
   local: 'stdio',
@@ -62,25 +54,23 @@ const TRANSPORTS: Readonly<Record<string, 'stdio' | 'http' | 'sse'>> = {
 };
 
 /** Fields of clients that mean nothing behind a gateway, each with the reason in a few words. */
+const APPROVAL = 'is about approval, which stays with the client';
+const TIMEOUT = 'is not taken over; set timeout_ms of a capability';
+const TOKEN = 'is not taken over; put a token into headers as env:NAME';
 const LEFT_OUT: Readonly<Record<string, string>> = {
   envFile: 'is not read; name its variables in "env"',
-  alwaysAllow: 'is about approval, which stays with the client',
-  autoApprove: 'is about approval, which stays with the client',
-  trust: 'is about approval, which stays with the client',
-  default_tools_approval_mode: 'is about approval, which stays with the client',
-  timeout: 'is not taken over; set timeout_ms of a capability',
-  tool_timeout_sec: 'is not taken over; set timeout_ms of a capability',
-  startup_timeout_sec: 'is not taken over',
-  startup_timeout_ms: 'is not taken over',
-  oauth: 'is not taken over; put a token into headers as env:NAME',
-  auth: 'is not taken over; put a token into headers as env:NAME',
+  ...{ alwaysAllow: APPROVAL, autoApprove: APPROVAL, trust: APPROVAL },
+  default_tools_approval_mode: APPROVAL,
+  ...{ timeout: TIMEOUT, tool_timeout_sec: TIMEOUT },
+  ...{ startup_timeout_sec: 'is not taken over', startup_timeout_ms: 'is not taken over' },
+  ...{ oauth: TOKEN, auth: TOKEN },
 };
 
 const USE_A_REFERENCE = 'pass it in env or headers, as env:NAME';
 
 const SILENT = new Set(['source', '$schema', 'gallery', 'type', 'transport', 'name']);
 
-class ServerConversion {
+export class ServerConversion {
   readonly #server: ClientServer;
   readonly #agentId: string;
   readonly #context: ConvertContext;
@@ -134,14 +124,12 @@ class ServerConversion {
     const type = String(fields.type ?? fields.transport ?? '').toLowerCase();
     const kind = type === '' ? undefined : TRANSPORTS[type];
     if (type !== '' && kind === undefined) {
-      this.#refuse(['type'], `the transport "${type}" is not known`, 'use stdio or http');
-      return undefined;
+      return this.#refuse(['type'], `the transport "${type}" is not known`, 'use stdio or http');
     }
     const url = ['url', 'serverUrl', 'httpUrl'].find((name) => fields[name] !== undefined);
     if (url !== undefined && kind !== 'stdio') return this.#http(url, kind === 'sse');
     if (fields.command !== undefined) return this.#stdio();
-    this.#refuse([], 'has neither "command" nor "url"', 'write one of them');
-    return undefined;
+    return this.#refuse([], 'has neither "command" nor "url"', 'write one of them');
   }
 
   #http(field: string, isSse: boolean): ManifestInput['endpoint'] {
@@ -153,8 +141,9 @@ class ServerConversion {
     const headers = {
       ...this.#settings('headers'),
       ...this.#settings('http_headers'),
-      ...this.#variableHeaders('env_http_headers'),
     };
+    const variables = Object.entries(toFields(this.#take('env_http_headers')));
+    for (const [name, variable] of variables) headers[name] = `env:${variable}`;
     const token = this.#take('bearer_token_env_var');
     if (typeof token === 'string') headers.Authorization = `Bearer env:${token}`;
     return { transport: 'http', uri, ...(Object.keys(headers).length > 0 && { headers }) };
@@ -171,10 +160,7 @@ class ServerConversion {
       ...this.#texts(['command', 'args'], nested?.args),
       ...this.#texts(['args'], this.#take('args')),
     ];
-    const env = {
-      ...this.#settingsOf(['command', 'env'], nested?.env),
-      ...this.#settings('env'),
-    };
+    const env = { ...this.#settingsOf(['command', 'env'], nested?.env), ...this.#settings('env') };
     for (const name of this.#names('env_vars') ?? []) env[name] ??= `env:${name}`;
     const cwd = this.#cwd();
     return {
@@ -225,13 +211,6 @@ class ServerConversion {
     return `file:${file}`;
   }
 
-  /** Names of variables by the names of headers. */
-  #variableHeaders(field: string): Record<string, string> {
-    const value = this.#take(field);
-    const entries = Object.entries(toFields(value));
-    return Object.fromEntries(entries.map(([name, variable]) => [name, `env:${variable}`]));
-  }
-
   #names(field: string): string[] | undefined {
     const value = this.#take(field);
     return value === undefined ? undefined : this.#texts([field], value);
@@ -258,14 +237,11 @@ class ServerConversion {
 
   #scalar(path: KeyPath, value: unknown): string | undefined {
     if (['string', 'number', 'boolean'].includes(typeof value)) return String(value);
-    this.#refuse(path, 'is no text', 'write a text');
-    return undefined;
+    return this.#refuse(path, 'is no text', 'write a text');
   }
 
   #orRefuse(path: KeyPath, expanded: Expanded): string | undefined {
-    if (expanded.ok) return expanded.text;
-    this.#refuse(path, expanded.message, expanded.fix);
-    return undefined;
+    return expanded.ok ? expanded.text : this.#refuse(path, expanded.message, expanded.fix);
   }
 
   #variables() {
@@ -280,13 +256,12 @@ class ServerConversion {
   #warnOfRest(): void {
     for (const field of Object.keys(this.#server.fields)) {
       if (this.#used.has(field) || SILENT.has(field)) continue;
-      const why = LEFT_OUT[field];
-      const message = why === undefined ? 'unknown field, left out' : why;
+      const message = LEFT_OUT[field] ?? 'unknown field, left out';
       this.#warn([field], message, 'remove it, or ignore this');
     }
   }
 
-  #refuse(path: KeyPath, message: string, fix: string): void {
+  #refuse(path: KeyPath, message: string, fix: string): undefined {
     this.#problems.push(this.#problem(path, message, fix));
   }
 

@@ -143,15 +143,13 @@ class NodeCall implements CallContext {
     this.responses = Array.isArray(params.responses) ? params.responses : undefined;
     this.meta = isObject(params.meta) ? params.meta : undefined;
     this.declared = isObject(params.declared) ? params.declared : undefined;
-    this.ask = !params.asks
-      ? undefined
-      : async (requests, { handle, signal } = {}) =>
-          (await stream.ask('ask', { requests, handle }, signal)) as InputResponse[];
-    this.keep = !params.keeps
-      ? undefined
-      : (handle, options) => this.#keep(stream, handle, options?.isRunning);
-    this.notify = !params.notifies ? undefined : (notification) => stream.send({ notification });
-    this.confirm = !params.confirms ? undefined : (offered) => confirm(stream, offered);
+    if (params.asks) {
+      this.ask = async (requests, { handle, signal } = {}) =>
+        (await stream.ask('ask', { requests, handle }, signal)) as InputResponse[];
+    }
+    if (params.keeps) this.keep = (handle, how) => this.#keep(stream, handle, how?.isRunning);
+    if (params.notifies) this.notify = (notification) => stream.send({ notification });
+    if (params.confirms) this.confirm = (offered) => confirm(stream, offered);
   }
 
   #keep(stream: ServedStream, keep: AgentHandle, is_running = false): void {

@@ -100,14 +100,9 @@ export class GatewayDialer {
   async #connect(): Promise<FabricError> {
     const { url, hello, serve, log } = this.#options;
     const socket = await dial(this.#options, this.#stop.signal);
+    const peer = `the gateway at ${url}`;
     const channel = toChannel(socket);
-    const link = new NodeLink({
-      channel,
-      serve,
-      peer: `the gateway at ${url}`,
-      log,
-      maxServed: MAX_SERVED,
-    });
+    const link = new NodeLink({ channel, serve, peer, log, maxServed: MAX_SERVED });
     try {
       const welcome = toFields(await ask(link, 'hello', { protocol: NODE_PROTOCOL, ...hello }));
       const { heartbeat_ms: heartbeatMs, max_length: maxLength } = welcome;
@@ -150,11 +145,9 @@ export class GatewayDialer {
   }
 
   #warn(thrown: unknown): void {
-    const { log, url } = this.#options;
-    log.warn(
-      { gateway: url, error: FabricError.from(thrown) },
-      'the gateway did not take a request',
-    );
+    const { log, url: gateway } = this.#options;
+    const error = FabricError.from(thrown);
+    log.warn({ gateway, error }, 'the gateway did not take a request');
   }
 }
 

@@ -2,11 +2,12 @@
 
 import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isMcpRelay } from '@starloom/adapters';
 import { Closers, FabricError, type Manifest } from '@starloom/core';
 import { AdapterPool, type Observer } from '@starloom/gateway';
 import { openYamlRegistry } from '@starloom/registry';
-import { adapterOpener } from '../agent-adapters.ts';
+import { AdapterOpener } from '../agent-adapters.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { AgentServer } from './agent-server.ts';
 import { type DialerEvent, GatewayDialer } from './gateway-dialer.ts';
@@ -42,20 +43,12 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
   const { nodeId, gateways, key, agents, env, stateFolder, observer, onEvent } = options;
   const { log } = observer;
   const closers = new Closers();
-  const registry = await openYamlRegistry({
-    path: agents,
-    log,
-    env,
-    optionSchemas: OPTION_SCHEMAS,
-  });
+  const files = { path: agents, env, optionSchemas: OPTION_SCHEMAS };
+  const registry = await openYamlRegistry({ ...files, log });
   closers.add(() => registry.close());
-  const opener = adapterOpener({
-    env,
-    folder: dirname(agents),
-    stateFolder,
-    observer,
-    reopen: (agentId) => adapters.retire(agentId),
-  });
+  const reopen = (agentId: string) => adapters.retire(agentId);
+  const folder = dirname(agents);
+  const opener = new AdapterOpener({ env, folder, stateFolder, observer, reopen });
   closers.add(async () => opener.close());
   const open = options.openAdapter ?? opener.open;
   const adapters = new AdapterPool({
@@ -95,13 +88,13 @@ export async function openNode(options: OpenNodeOptions): Promise<OpenedNode> {
       await Promise.all(dialers.map((dialer) => dialer.tell('drain')));
       const until = performance.now() + (options.drainMs ?? DRAIN_MS);
       while (server.calls > 0 && performance.now() < until) {
-        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+        await delay(LOOK_MS);
       }
       await Promise.all(dialers.map((dialer) => dialer.tell('leave')));
       await Promise.all(dialers.map((dialer) => dialer.close()));
-      await closers.close((error) =>
-        log.error({ error: FabricError.from(error) }, 'a part did not close'),
-      );
+      const onError = (thrown: unknown) =>
+        log.error({ error: FabricError.from(thrown) }, 'a part did not close');
+      await closers.close(onError);
     },
   };
 }
