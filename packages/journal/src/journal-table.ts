@@ -66,7 +66,7 @@ export const USAGE_SUM_COLUMNS = [
 ] as const;
 export const USAGE_COLUMNS = [...USAGE_KEY_COLUMNS, ...USAGE_SUM_COLUMNS] as const;
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 /** How long the sums of a day are kept. */
 const MAX_USAGE_DAYS = 400;
 const BUCKETS_PER_DOUBLING = 8;
@@ -111,7 +111,7 @@ export function fromRow({ record }: Row): JournalCall {
 }
 
 /** Postgres takes no NUL in a text, and no half of a pair. */
-function textOf(text: string | null): string | null {
+export function textOf(text: string | null): string | null {
   return text === null ? null : text.replaceAll('\0', '\ufffd').toWellFormed();
 }
 
@@ -119,61 +119,6 @@ function textOf(text: string | null): string | null {
 export function firstKeptDay(sums: readonly UsageSum[]): number {
   const today = Math.floor(Date.now() / DAY_MS);
   return Math.min(Number(sums[0]?.[0] ?? 0), today) - MAX_USAGE_DAYS;
-}
-
-type Sums<Inner, Key = string | null> = Map<Key, Inner>;
-
-/** The sums of calls that ended, by day, caller, agent and tool: a map in a map, since no key is made per call. */
-export class UsageSums {
-  #days: Sums<Sums<Sums<Sums<number[]>>>, number> = new Map();
-
-  add(call: JournalCall): void {
-    if (call.ended_at === null) return;
-    const { agent_id, capability, cost = 0 } = call;
-    // Names of what does not exist are many.
-    const tool = isUnknown(call) ? null : agent_id === null ? call.tool : capability;
-    const callers = within(this.#days, Math.floor(call.began_at / DAY_MS), () => new Map());
-    const agents = within(callers, call.principal, () => new Map());
-    const tools = within(agents, agent_id, () => new Map());
-    const sum = within(tools, tool, () => [0, 0, 0, 0, 0, 0]);
-    const [calls = 0, failed = 0, ms = 0, costs = 0, bytesIn = 0, bytesOut = 0] = sum;
-    sum[0] = calls + 1;
-    sum[1] = failed + (call.code === null ? 0 : 1);
-    sum[2] = ms + Math.round(call.ms ?? 0);
-    sum[3] = costs + cost;
-    sum[4] = bytesIn + call.bytes_in;
-    sum[5] = bytesOut + call.bytes_out;
-  }
-
-  /** What was added since it was taken last: one for each key, also where different names are the same text. */
-  take(): readonly UsageSum[] {
-    const taken = new Map<string, { readonly key: readonly Value[]; readonly sum: number[] }>();
-    for (const [day, callers] of this.#days)
-      for (const [caller, agents] of callers)
-        for (const [agent, tools] of agents)
-          for (const [tool, sum] of tools) {
-            const name = agent === null || tool === null ? tool : `${agent}/${tool}`;
-            const key = [day, ...[caller, agent, name].map((text) => textOf(text) ?? '-')];
-            const { sum: known } = taken.get(JSON.stringify(key)) ?? { sum: [] };
-            const total = sum.map((value, index) => value + (known[index] ?? 0));
-            taken.set(JSON.stringify(key), { key, sum: total });
-          }
-    this.#days = new Map();
-    return [...taken.values()].map(({ key, sum }) => [...key, ...sum]);
-  }
-}
-
-function within<Inner, Key>(sums: Sums<Inner, Key>, key: Key, make: () => Inner): Inner {
-  let inner = sums.get(key);
-  if (inner === undefined) {
-    inner = make();
-    sums.set(key, inner);
-  }
-  return inner;
-}
-
-function isUnknown({ code, attempts }: JournalCall): boolean {
-  return code !== null && attempts.length === 0;
 }
 
 export function toList(

@@ -1,5 +1,4 @@
-// The journal over a table: entries are collected and written in batches, one at a time, apart from the
-// calls. A batch that cannot be written is lost and counted; the next one tries again.
+// The journal over a table: what was written is found again, counted and followed.
 
 import {
   type Clock,
@@ -16,7 +15,6 @@ import {
   type UsageQuery,
   type UsageRow,
 } from '@starloom/core';
-import { BlockWriter, type CallBlock } from './call-block.ts';
 import {
   type Bucket,
   fromRow,
@@ -31,8 +29,8 @@ import {
   toTrace,
   toUsage,
   toUsageRow,
-  UsageSums,
 } from './journal-table.ts';
+import { JournalWriter } from './journal-writer.ts';
 import { failure } from './reasons.ts';
 
 interface KeptJournalOptions {
@@ -42,37 +40,22 @@ interface KeptJournalOptions {
   readonly log: Log;
 }
 
-const FLUSH_MS = 200;
 const MAX_FOLLOWED = 1_000;
-const MAX_BLOCK_CALLS = 100;
-const READY_BLOCKS = 3;
-/** While a client follows: people see calls as they end. */
-const FOLLOWED_FLUSH_MS = 40;
-/** What waits while the table is slow; more is lost. */
-const MAX_PENDING = 20_000;
 /** The clock of another gateway may be ahead. */
 const AHEAD_MS = 60_000;
 
 export class KeptJournal implements Journal {
   readonly kind: Journal['kind'];
   readonly #options: KeptJournalOptions;
-  readonly #newestBlock = new BlockWriter();
-  #blocks: CallBlock[] = [];
-  #pending = 0;
-  /** Those that are being written. */
-  #sent = 0;
-  readonly #sums = new UsageSums();
-  #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> | undefined;
-  #written = Promise.withResolvers<void>();
-  #followers = 0;
-  #problem: FabricError | undefined;
-  #lost = 0;
-  #isClosed = false;
+  readonly #writer: JournalWriter;
+  readonly write: Journal['write'];
 
   private constructor(options: KeptJournalOptions) {
-    this.kind = options.table.kind;
+    const { table, log } = options;
+    this.kind = table.kind;
     this.#options = options;
+    this.#writer = new JournalWriter(table, log);
+    this.write = this.#writer.write;
   }
 
   static async open(options: KeptJournalOptions): Promise<KeptJournal> {
@@ -81,25 +64,8 @@ export class KeptJournal implements Journal {
     return journal;
   }
 
-  write(call: JournalCall): void {
-    if (this.#isClosed || this.#pending + this.#sent >= MAX_PENDING) {
-      this.#lost += 1;
-      return;
-    }
-    this.#newestBlock.add(call);
-    if (this.#newestBlock.calls === MAX_BLOCK_CALLS) this.#seal();
-    this.#pending += 1;
-    this.#sums.add(call);
-    // What waits here is copied by every collection of garbage: under load it does not wait for the timer.
-    if (this.#blocks.length >= READY_BLOCKS && !this.#writing) this.#flush();
-    else this.#flushSoon();
-  }
-
-  async flushed(): Promise<void> {
-    while (this.#pending > 0 || this.#writing) {
-      this.#flush();
-      await this.#writing;
-    }
+  flushed(): Promise<void> {
+    return this.#writer.flushed();
   }
 
   async list(filter: JournalFilter, page: JournalPageOptions): Promise<JournalPage> {
@@ -125,10 +91,10 @@ export class KeptJournal implements Journal {
     { signal, after }: { readonly signal: AbortSignal; readonly after?: number | undefined },
   ): AsyncIterable<JournalCall> {
     let cursor = after ?? (await this.#newest());
-    this.#followers += 1;
+    this.#writer.followers += 1;
     try {
-      while (!signal.aborted && !this.#isClosed) {
-        const written = this.#written.promise;
+      while (!signal.aborted && !this.#writer.isClosed) {
+        const written = this.#writer.written;
         const page = await this.list(filter, { limit: MAX_FOLLOWED, after: cursor });
         yield* page.calls;
         const isCurrent = page.calls.length < MAX_FOLLOWED;
@@ -136,7 +102,7 @@ export class KeptJournal implements Journal {
         if (isCurrent) await settles(written, signal, this.#options.table.pollMs);
       }
     } finally {
-      this.#followers -= 1;
+      this.#writer.followers -= 1;
     }
   }
 
@@ -159,65 +125,19 @@ export class KeptJournal implements Journal {
   }
 
   async check(): Promise<JournalCheck> {
-    if (this.#problem) throw this.#problem;
-    if (this.#isClosed) throw failure('journal_unavailable/closed');
-    return { calls: await this.#options.table.count(), lost: this.#lost };
+    if (this.#writer.problem) throw this.#writer.problem;
+    if (this.#writer.isClosed) throw failure('journal_unavailable/closed');
+    return { calls: await this.#options.table.count(), lost: this.#writer.lost };
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    await this.flushed();
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#written.resolve();
+    if (this.#writer.isClosed) return;
+    await this.#writer.close();
     await this.#options.table.close();
   }
 
-  #flushSoon(): void {
-    const wait = this.#followers > 0 ? FOLLOWED_FLUSH_MS : FLUSH_MS;
-    this.#timer ??= setTimeout(() => this.#flush(), wait).unref();
-  }
-
-  #flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#writing || this.#pending === 0) return;
-    this.#seal();
-    const count = this.#pending;
-    const blocks = this.#blocks;
-    this.#blocks = [];
-    this.#pending = 0;
-    this.#sent = count;
-    this.#writing = this.#append(blocks, count).finally(() => {
-      this.#writing = undefined;
-      this.#sent = 0;
-      if (this.#pending > 0) this.#flushSoon();
-    });
-  }
-
-  #seal(): void {
-    if (this.#newestBlock.calls > 0) this.#blocks.push(this.#newestBlock.take());
-  }
-
-  async #append(blocks: readonly CallBlock[], count: number): Promise<void> {
-    const { table, log } = this.#options;
-    try {
-      await table.append(blocks, this.#sums.take());
-      if (this.#problem) log.info({ lost: this.#lost }, 'the journal takes calls again');
-      this.#problem = undefined;
-    } catch (thrown) {
-      this.#lost += count;
-      const error = FabricError.from(thrown);
-      if (this.#problem?.details.reason !== error.details.reason)
-        log.warn({ error }, 'the journal loses calls; calls go on');
-      this.#problem = error;
-    }
-    this.#written.resolve();
-    this.#written = Promise.withResolvers();
-  }
-
   async #query(statement: Parameters<JournalTable['query']>[0]) {
-    if (this.#isClosed) throw failure('journal_unavailable/closed');
+    if (this.#writer.isClosed) throw failure('journal_unavailable/closed');
     return await this.#options.table.query(statement);
   }
 
@@ -265,7 +185,7 @@ export class KeptJournal implements Journal {
       }
     } catch (thrown) {
       const error = FabricError.from(thrown);
-      this.#problem = error;
+      this.#writer.problem = error;
       log.warn({ error }, 'the journal is not available; calls go on');
     }
   }
