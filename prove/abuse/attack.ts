@@ -12,6 +12,8 @@ export interface Target {
   readonly ordinaryKey: string;
   /** A session of the ordinary caller. */
   readonly session: string;
+  /** It is the bare proxy, which holds whatever is sent. */
+  readonly isProxy: boolean;
   /** How long the attack goes on, roughly. */
   readonly seconds: number;
 }

@@ -214,7 +214,8 @@ async function aim(
   url: string,
 ): Promise<Outcome> {
   const { attackerKey: key, ordinaryKey } = world;
-  const target = { url, key, ordinaryKey, session: ordinary.session, seconds };
+  const isProxy = url === world.proxyUrl;
+  const target = { url, key, ordinaryKey, session: ordinary.session, isProxy, seconds };
   await attacker.send({ attack, target });
   return (await attacker.receive(OVER_MS, signal)) as Outcome;
 }

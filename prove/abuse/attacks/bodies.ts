@@ -130,7 +130,8 @@ async function holdBodies(target: Target, key: string | undefined) {
     uploads.push(await openUpload(target, key, BODY_BYTES - MEGABYTE / 8));
   });
   const held = () => uploads.filter(({ isAnswered }) => !isAnswered()).length;
-  await comesTrue(() => held() <= (key === undefined ? 0 : MAX_HELD), ANSWER_MS);
+  const most = key === undefined ? 0 : MAX_HELD;
+  if (!target.isProxy) await comesTrue(() => held() <= most, ANSWER_MS);
   return { uploads, held };
 }
 
