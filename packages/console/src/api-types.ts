@@ -222,8 +222,6 @@ export interface CallFilter {
   /** Which face the call came by: `mcp`, `a2a`, `rpc`, `job`, `console`… */
   readonly face?: string;
   readonly fallback?: 'true' | 'false';
-  readonly since?: Time;
-  readonly until?: Time;
   /** At least this long. */
   readonly min_ms?: string;
   /** Words in agent, capability, principal, error, trace id. */
@@ -333,7 +331,7 @@ export interface Span {
 // POST   /console/api/agents/<agent_id>/approve    {tools: [{name, fingerprint}]} → Answer<AgentDetail>; one that changed since is refused
 // POST   /console/api/agents/<agent_id>/drain      {node_id?} → Answer<AgentDetail>
 // POST   /console/api/agents/<agent_id>/check      {} → Answer<AgentDetail>   (asks the agent again, now)
-// DELETE /console/api/agents/<agent_id>[?node_id=] → Answer<{}>
+// DELETE /console/api/agents/<agent_id>            → Answer<{}>
 // POST   /console/api/agents/test                  AddRequest → Answer<AgentTest>   (saves nothing)
 // POST   /console/api/agents                       AddRequest → Answer<AgentDetail>
 
@@ -768,7 +766,7 @@ export interface Simulation {
 }
 
 // Usage
-// GET /console/api/usage?by=principal|agent|capability|day&since=&until=   → Answer<Usage>
+// GET /console/api/usage?by=principal|agent|capability|day&since=   → Answer<Usage>
 
 export const USAGE_GROUPS = ['agent', 'principal', 'capability', 'day'] as const;
 

@@ -17,8 +17,6 @@ export function matchesFilter(row: CallRow, filter: CallFilter): boolean {
     isOneOf(filter.face, row.face) &&
     isOneOf(filter.fallback, String(row.fallback)) &&
     (!filter.min_ms || (row.duration_ms ?? 0) >= Number(filter.min_ms)) &&
-    (!filter.since || row.at >= filter.since) &&
-    (!filter.until || row.at < filter.until) &&
     wordsOf(filter.q).every((word) => text.includes(word))
   );
 }

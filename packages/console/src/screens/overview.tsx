@@ -8,16 +8,16 @@ import {
   HEALTH_STATES,
   JOB_STATES,
   type Overview as OverviewData,
+  type SeriesPoint,
   WINDOWS,
   type Window,
 } from '../api-types.ts';
-import { count, duration, percent, plural } from '../state/format.ts';
+import { count, duration, percent, plural, timeOfDay } from '../state/format.ts';
 import { keep, readKept } from '../state/kept.ts';
 import { runningCalls } from '../state/live.ts';
 import { useResource } from '../state/resource.ts';
 import { replaceQuery, toHref } from '../state/router.ts';
 import { who } from '../state/session.ts';
-import { Bars } from '../ui/bars.tsx';
 import { CallStatusBadge } from '../ui/call-status.tsx';
 import { Segments, titlesOf } from '../ui/fields.tsx';
 import { Lazy } from '../ui/lazy.tsx';
@@ -196,6 +196,47 @@ function Calls({ calls }: { calls: NonNullable<OverviewData['calls']> }) {
         </p>
       )}
     </Card>
+  );
+}
+
+const BARS_HEIGHT = 64;
+
+/** Calls over time, the failed part of each step below in red; figures are in the chart's table. */
+function Bars({ points, stepMs }: { points: readonly SeriesPoint[]; stepMs: number }) {
+  const most = Math.max(1, ...points.map(({ calls }) => calls));
+  const total = points.reduce((sum, { calls }) => sum + calls, 0);
+  const failed = points.reduce((sum, { errors }) => sum + errors, 0);
+  const first = points[0];
+  return (
+    <figure class="bars">
+      <svg
+        viewBox={`0 0 ${Math.max(1, points.length)} ${BARS_HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${total} calls over time, ${failed} of them failed; at most ${most} in ${Math.round(stepMs / 1000)} seconds`}
+      >
+        {points.map(({ at, calls, errors }, index) => {
+          const all = (calls / most) * BARS_HEIGHT;
+          const bad = (errors / most) * BARS_HEIGHT;
+          return (
+            <g key={at}>
+              <rect x={index + 0.1} width={0.8} y={BARS_HEIGHT - all} height={all} class="bar" />
+              <rect
+                x={index + 0.1}
+                width={0.8}
+                y={BARS_HEIGHT - bad}
+                height={bad}
+                class="bar bad"
+              />
+            </g>
+          );
+        })}
+      </svg>
+      <figcaption class="muted small">
+        <span>{first === undefined ? '' : timeOfDay(first.at)}</span>
+        <span>now</span>
+      </figcaption>
+    </figure>
   );
 }
 

@@ -77,9 +77,7 @@ export const agentHandlers: Handlers = {
     return await describeAgent(request, manifest.agent_id);
   },
   'DELETE agents/:id': async (request) => {
-    const { params, query } = request;
-    const node_id = query.get('node_id') ?? undefined;
-    await useTool(request, 'fabric.agent.remove', { agent_id: params.id, node_id });
+    await useTool(request, 'fabric.agent.remove', { agent_id: request.params.id });
     return {};
   },
 };

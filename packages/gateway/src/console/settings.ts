@@ -93,11 +93,7 @@ function snippets(url: string): readonly ConnectSnippet[] {
       client: 'cursor',
       title: 'Cursor',
       file: '~/.cursor/mcp.json',
-      text: json({
-        mcpServers: {
-          starloom: { url: mcp, ...bearer('env:STARLOOM_KEY') },
-        },
-      }),
+      text: json({ mcpServers: { starloom: { url: mcp, ...bearer('env:STARLOOM_KEY') } } }),
     },
     {
       client: 'vscode',
@@ -105,9 +101,7 @@ function snippets(url: string): readonly ConnectSnippet[] {
       file: '.vscode/mcp.json',
       text: json({
         inputs: [{ type: 'promptString', id: 'key', description: 'Starloom key', password: true }],
-        servers: {
-          starloom: { type: 'http', url: mcp, ...bearer('input:key') },
-        },
+        servers: { starloom: { type: 'http', url: mcp, ...bearer('input:key') } },
       }),
     },
     {
