@@ -67,10 +67,6 @@ export class PushNotifications {
     return config;
   }
 
-  get(job: Job, configId: string): TaskPushNotificationConfig | undefined {
-    return this.list(job).find(({ id }) => id === configId);
-  }
-
   list(job: Job): TaskPushNotificationConfig[] {
     return hooksOf(job).map(({ config }) => config);
   }
