@@ -70,7 +70,7 @@ async function loadFactory(
   const path = find(protocol, baseFolder);
   if (path === undefined) return undefined;
   const { createAdapter } = await importModule(protocol, path);
-  if (isFactory(createAdapter)) return createAdapter;
+  if (typeof createAdapter === 'function') return createAdapter as AdapterFactory;
   throw failure('no_factory', { protocol });
 }
 
@@ -88,8 +88,4 @@ async function importModule(protocol: string, path: string): Promise<Record<stri
   } catch (cause) {
     throw failure('import_failed', { protocol }, { cause });
   }
-}
-
-function isFactory(value: unknown): value is AdapterFactory {
-  return typeof value === 'function';
 }

@@ -4,11 +4,12 @@
 import type {
   AgentCard,
   CancelTaskRequest,
-  DeleteTaskPushNotificationConfigRequest,
-  GetTaskPushNotificationConfigRequest,
+  DeleteTaskPushNotificationConfigRequest as DeleteHook,
+  GetTaskPushNotificationConfigRequest as GetHook,
   GetTaskRequest,
-  ListTaskPushNotificationConfigsRequest,
-  ListTaskPushNotificationConfigsResponse,
+  TaskPushNotificationConfig as Hook,
+  ListTaskPushNotificationConfigsResponse as HookList,
+  ListTaskPushNotificationConfigsRequest as ListHooks,
   ListTasksRequest,
   ListTasksResponse,
   Message,
@@ -16,7 +17,6 @@ import type {
   StreamResponse,
   SubscribeToTaskRequest,
   Task,
-  TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { FabricError, isFinal, openInputs, type StoredJob } from '@starloom/core';
@@ -117,9 +117,8 @@ export class A2aFace implements A2ARequestHandler {
       const job = await this.#find(id);
       if (isFinal(job.state)) throw notCancelable(job);
       const asked = await desk.cancel(owner.id, id).catch((error: unknown) => {
-        throw FabricError.from(error).details.reason === 'job_finished'
-          ? notCancelable(job)
-          : error;
+        const isOver = FabricError.from(error).details.reason === 'job_finished';
+        throw isOver ? notCancelable(job) : error;
       });
       const ended = isFinal(asked.state)
         ? asked
@@ -140,9 +139,7 @@ export class A2aFace implements A2ARequestHandler {
     yield* this.#follow(job, said, false);
   }
 
-  createTaskPushNotificationConfig(
-    config: TaskPushNotificationConfig,
-  ): Promise<TaskPushNotificationConfig> {
+  createTaskPushNotificationConfig(config: Hook): Promise<Hook> {
     const { push } = this.#deps;
     const { isLegacy } = this.#request;
     return this.#recordFailure(async () =>
@@ -150,30 +147,23 @@ export class A2aFace implements A2ARequestHandler {
     );
   }
 
-  getTaskPushNotificationConfig({
-    taskId,
-    id,
-  }: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
+  getTaskPushNotificationConfig({ taskId, id }: GetHook): Promise<Hook> {
     return this.#recordFailure(async () => {
-      const config = this.#deps.push.get(await this.#find(taskId), id);
+      const configs = this.#deps.push.list(await this.#find(taskId));
+      const config = configs.find((each) => each.id === id);
       if (config) return config;
       throw a2aError('TASK_NOT_FOUND', 'The task has no such webhook');
     });
   }
 
-  listTaskPushNotificationConfigs({
-    taskId,
-  }: ListTaskPushNotificationConfigsRequest): Promise<ListTaskPushNotificationConfigsResponse> {
+  listTaskPushNotificationConfigs({ taskId }: ListHooks): Promise<HookList> {
     return this.#recordFailure(async () => {
       const configs = this.#deps.push.list(await this.#find(taskId));
       return { configs, nextPageToken: '' };
     });
   }
 
-  deleteTaskPushNotificationConfig({
-    taskId,
-    id,
-  }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+  deleteTaskPushNotificationConfig({ taskId, id }: DeleteHook): Promise<void> {
     return this.#recordFailure(async () => this.#deps.push.remove(await this.#find(taskId), id));
   }
 

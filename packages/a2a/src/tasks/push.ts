@@ -10,7 +10,7 @@ import type { AddressGuard } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { TaskFeed } from './task-feed.ts';
 import type { TaskJobs } from './task-jobs.ts';
-import { changeNote, idsOf, resultOf } from './to-status.ts';
+import { changeNotes, idsOf, resultOf } from './to-status.ts';
 
 interface PushNotificationsOptions {
   readonly jobs: Pick<TaskJobs, 'engine'>;
@@ -58,7 +58,7 @@ export class PushNotifications {
     if (this.#followed.size >= MAX_TASKS && !this.#followed.has(job.id)) {
       throw failure('too_many_webhooks');
     }
-    await this.#change(job, (hooks) => {
+    await changeNotes<StoredHook>(this.#options.jobs.engine, job.id, HOOKS, (hooks) => {
       const others = hooks.filter((hook) => hook.config.id !== config.id);
       if (others.length < MAX_HOOKS) return [...others, { config, isLegacy }];
       throw failure('too_many_webhooks/task', { limit: MAX_HOOKS });
@@ -67,16 +67,14 @@ export class PushNotifications {
     return config;
   }
 
-  get(job: Job, configId: string): TaskPushNotificationConfig | undefined {
-    return this.list(job).find(({ id }) => id === configId);
-  }
-
   list(job: Job): TaskPushNotificationConfig[] {
     return hooksOf(job).map(({ config }) => config);
   }
 
   async remove(job: Job, configId: string): Promise<void> {
-    await this.#change(job, (hooks) => hooks.filter(({ config }) => config.id !== configId));
+    await changeNotes<StoredHook>(this.#options.jobs.engine, job.id, HOOKS, (hooks) =>
+      hooks.filter(({ config }) => config.id !== configId),
+    );
   }
 
   /** Takes over tasks that no gateway follows any more. */
@@ -109,13 +107,6 @@ export class PushNotifications {
 
   #renew(): void {
     for (const follower of this.#followed.values()) void follower.renew();
-  }
-
-  async #change(job: Job, change: (hooks: readonly StoredHook[]) => readonly StoredHook[]) {
-    await changeNote<readonly StoredHook[]>(this.#options.jobs.engine, job.id, HOOKS, (before) => {
-      const hooks = change(before ?? []);
-      return hooks.length === 0 ? undefined : hooks;
-    });
   }
 }
 

@@ -109,7 +109,9 @@ export function toAnswers(message: Message, questions: readonly Question[]): Giv
   if (only && questions.length === 1) return [accept(only, data, textOf(message))];
   return questions.map((question) => {
     const content = data && Object.hasOwn(data, question.id) ? data[question.id] : undefined;
-    if (content === undefined && !isPlain(question)) throw notAllAnswered(questions);
+    if (content === undefined && !isPlain(question)) {
+      throw badAnswers('The task asks several questions, and not all are answered', questions);
+    }
     const isText = typeof content === 'string';
     return accept(question, isObject(content) ? content : undefined, isText ? content : '');
   });
@@ -152,10 +154,6 @@ function parseMetadata<Schema extends z.ZodType>(schema: Schema, value: unknown)
   const { data, error } = schema.safeParse(value);
   if (error) throw badAnswers('The answers in the metadata are not [{id, response}]', []);
   return data as z.output<Schema>;
-}
-
-function notAllAnswered(questions: readonly Question[]): FabricError {
-  return badAnswers('The task asks several questions, and not all are answered', questions);
 }
 
 function badAnswers(message: string, questions: readonly Question[]): FabricError {

@@ -19,7 +19,7 @@ import {
 import { META_CALL } from '../names.ts';
 import { agentMessage, fromArtifact, textPart, toAnswer, toAnswerPiece } from '../parts.ts';
 import type { TaskJobs, TaskOwner } from './task-jobs.ts';
-import { askedStatus, changeNote, idsOf, resultOf, stateOf, toStatus } from './to-status.ts';
+import { askedStatus, changeNotes, idsOf, resultOf, stateOf, toStatus } from './to-status.ts';
 
 interface TaskView {
   /** At most so many of the last messages. */
@@ -140,12 +140,14 @@ export async function answerWith(
     after: job.cursor,
     message: Message.toJSON({ ...message, contextId }),
   };
-  await changeAnswers(engine, job, (answers) => newestAnswers([...answers, kept]));
+  await changeNotes<KeptAnswer>(engine, job.id, ANSWERS, (answers) =>
+    newestAnswers([...answers, kept]),
+  );
   try {
     return await answer();
   } catch (error) {
     const text = JSON.stringify(kept);
-    await changeAnswers(engine, job, (answers) =>
+    await changeNotes<KeptAnswer>(engine, job.id, ANSWERS, (answers) =>
       answers.filter((other) => JSON.stringify(other) !== text),
     );
     throw error;
@@ -176,17 +178,6 @@ function toReply({ after, message }: KeptAnswer): Said {
 
 function answersOf({ notes }: Job): readonly KeptAnswer[] {
   return (notes?.[ANSWERS] as readonly KeptAnswer[] | undefined) ?? [];
-}
-
-async function changeAnswers(
-  engine: TaskJobs['engine'],
-  { id }: Job,
-  change: (answers: readonly KeptAnswer[]) => readonly KeptAnswer[],
-): Promise<void> {
-  await changeNote<readonly KeptAnswer[]>(engine, id, ANSWERS, (before) => {
-    const answers = change(before ?? []);
-    return answers.length === 0 ? undefined : answers;
-  });
 }
 
 function newestAnswers(answers: readonly KeptAnswer[]): readonly KeptAnswer[] {

@@ -2,7 +2,7 @@
 // artifact that grows; what A2A has no form for rides in the metadata of a status.
 
 import { type StreamResponse, type TaskArtifactUpdateEvent, TaskState } from '@a2a-js/sdk';
-import type { CallResult, FabricEvent, InputRequest, JobEvent } from '@starloom/core';
+import type { CallResult, FabricEvent, JobEvent } from '@starloom/core';
 import { META_EVENT } from '../names.ts';
 import { agentMessage, fromArtifact, textPart, toAnswer, toAnswerPiece } from '../parts.ts';
 import { askedStatus, failedStatus, plainStatus, type TaskIds } from './to-status.ts';
@@ -33,8 +33,10 @@ export class TaskFeed {
     if (event.type === 'error') {
       return [this.#status(failedStatus(this.#ids, event.error, event.at))];
     }
-    if (event.type === 'final')
-      return [...this.#end(await result()), this.#completedUpdate(event.at)];
+    if (event.type === 'final') {
+      const completed = plainStatus(TaskState.TASK_STATE_COMPLETED, event.at);
+      return [...this.#end(await result()), this.#status(completed)];
+    }
     if (event.type === 'status') return this.#statusEvent(event);
     return [...this.#begin(event.at), ...this.#workEvent(event)];
   }
@@ -49,7 +51,7 @@ export class TaskFeed {
         return this.#begin(event.at);
       case 'awaiting_input':
         this.#isWorking = false;
-        return [this.#questionUpdate(inputs, event)];
+        return [this.#status(askedStatus(this.#ids, inputs, event.seq, event.at))];
       case 'discard':
         this.#said = '';
         return this.#working(event, message ?? 'Another agent answers from the beginning');
@@ -109,14 +111,6 @@ export class TaskFeed {
         ? undefined
         : agentMessage(this.#ids, `${this.#ids.id}-${event.seq}`, [textPart(text)]);
     return [this.#status({ ...status, message }, { [META_EVENT]: event })];
-  }
-
-  #questionUpdate(inputs: readonly InputRequest[], { seq, at }: FabricEvent): StreamResponse {
-    return this.#status(askedStatus(this.#ids, inputs, seq, at));
-  }
-
-  #completedUpdate(at: string): StreamResponse {
-    return this.#status(plainStatus(TaskState.TASK_STATE_COMPLETED, at));
   }
 
   #status(

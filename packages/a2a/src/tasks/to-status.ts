@@ -106,18 +106,20 @@ export function resultOf({ result }: StoredJob): CallResult {
 
 const MAX_TRIES = 20;
 
-/** Changes what is kept with a job, even while another gateway changes it; `undefined` removes it. */
-export async function changeNote<Note>(
+/** Changes a list that is kept with a job, even while another gateway changes it. */
+export async function changeNotes<Note>(
   records: Pick<JobRecords, 'get' | 'note'>,
   id: string,
   name: string,
-  change: (before: Note | undefined) => Note | undefined,
+  change: (before: readonly Note[]) => readonly Note[],
 ): Promise<void> {
   for (let left = MAX_TRIES; left > 0; left -= 1) {
     const job = await records.get(id);
     if (job === undefined) throw jobNotFound(id);
-    const was = job.notes?.[name] as Note | undefined;
-    if (await records.note(id, { name, was, value: change(was) })) return;
+    const was = job.notes?.[name] as readonly Note[] | undefined;
+    const changed = change(was ?? []);
+    const value = changed.length === 0 ? undefined : changed;
+    if (await records.note(id, { name, was, value })) return;
   }
   throw failure('engine_busy');
 }

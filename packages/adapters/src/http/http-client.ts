@@ -59,10 +59,25 @@ export class HttpClient {
     return this.#http.sendTo(this.target.origin, path, { method, headers, body }, signal);
   }
 
-  async health(path: string, signal: AbortSignal): Promise<Health> {
-    if (!this.#closed) return checkHealth(this.#http, this.target, path, signal);
+  /** Asks at `path`. Any answer shows a living agent, also 404, but not one of the 5xx. */
+  async health(path: string, parent: AbortSignal): Promise<Health> {
+    const started = performance.now();
     const checked_at = new Date().toISOString();
-    return { status: 'offline', checked_at, message: 'The adapter is closed' };
+    if (this.#closed) return { status: 'offline', checked_at, message: 'The adapter is closed' };
+    const { origin, headers, healthTimeoutMs } = this.target;
+    using deadline = deadlineSignal({ ms: healthTimeoutMs, parent });
+    try {
+      const answer = this.#http.sendTo(origin, path, { headers }, deadline.signal);
+      const { status } = await answer.head;
+      answer.leave();
+      const latency_ms = performance.now() - started;
+      if (status < 500) return { status: 'online', checked_at, latency_ms };
+      return { status: 'offline', checked_at, latency_ms, message: `It answered ${status}` };
+    } catch (error) {
+      const reason = FabricError.is(parent.reason) ? parent.reason : undefined;
+      if (reason?.code === 'CANCELLED') throw reason;
+      return { status: 'offline', checked_at, message: FabricError.from(error).message };
+    }
   }
 
   async close(): Promise<void> {
@@ -74,29 +89,4 @@ export class HttpClient {
 function contentOf({ body, content }: HttpRequest): HttpRequest['content'] {
   if (content || body === undefined) return content;
   return { type: 'application/json', text: JSON.stringify(body) };
-}
-
-/** Asks at `path`. Any answer shows a living agent, also 404, but not one of the 5xx. */
-async function checkHealth(
-  http: GuardedHttp,
-  target: Target,
-  path: string,
-  parent: AbortSignal,
-): Promise<Health> {
-  using deadline = deadlineSignal({ ms: target.healthTimeoutMs, parent });
-  const started = performance.now();
-  const checked_at = new Date().toISOString();
-  try {
-    const { origin, headers } = target;
-    const answer = http.sendTo(origin, path, { headers }, deadline.signal);
-    const { status } = await answer.head;
-    answer.leave();
-    const latency_ms = performance.now() - started;
-    if (status < 500) return { status: 'online', checked_at, latency_ms };
-    return { status: 'offline', checked_at, latency_ms, message: `It answered ${status}` };
-  } catch (error) {
-    const reason = FabricError.is(parent.reason) ? parent.reason : undefined;
-    if (reason?.code === 'CANCELLED') throw reason;
-    return { status: 'offline', checked_at, message: FabricError.from(error).message };
-  }
 }

@@ -33,20 +33,16 @@ export class ProcessCall {
   }
 
   take(line: AgentLine, bytes: number): void {
+    const { excerpt, log } = this.#options;
     try {
       this.events.count(bytes);
-      if (line.type === 'error') throw reportedError(line.error, this.#options.excerpt);
+      if (line.type === 'error') throw reportedError(line.error, excerpt);
       const body = readEvent(line.type, line.data);
       if (body !== undefined) this.events.push(body, bytes);
-      else this.#passOver(line.type);
+      else log.debug({ type: excerpt(line.type) }, 'an event of the agent is passed over');
     } catch (error) {
       this.events.fail(FabricError.from(error));
     }
-  }
-
-  #passOver(type: string): void {
-    const { excerpt, log } = this.#options;
-    log.debug({ type: excerpt(type) }, 'an event of the agent is passed over');
   }
 }
 

@@ -19,7 +19,7 @@ import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { type HistoryMessage, lastMessages, messagesIn } from './history.ts';
 import { type Interrupt, runWithQuestions, toInterrupts, toPayload } from './interrupts.ts';
-import { AskProfile, badAnswer, keptId, toProgress } from './shared.ts';
+import { AskProfile, badAnswer, keptId, refusedFile, toProgress } from './shared.ts';
 
 const VERSION = '1.0';
 
@@ -130,12 +130,13 @@ function toContent(input: ProfileCall['envelope']['input']): unknown {
   return [{ type: 'text', text }, ...input.attachments.map(toPart)];
 }
 
-function toPart({ media_type: mimeType, text, data, uri }: Attachment): object {
+function toPart(file: Attachment): object {
+  const { media_type: mimeType, text, data, uri } = file;
   if (text !== undefined) return { type: 'text', text };
   const kind = /^(image|audio|video)\//.exec(mimeType)?.[1] ?? 'document';
   if (data !== undefined) return { type: kind, source: { type: 'data', value: data, mimeType } };
   if (uri !== undefined) return { type: kind, source: { type: 'url', value: uri, mimeType } };
-  throw failure('attachments', { media_type: mimeType.slice(0, 128) });
+  throw refusedFile(file);
 }
 
 /** Events of AG-UI as ours. Unknown types are passed over, as the protocol asks. */

@@ -14,7 +14,6 @@ import {
   toFields,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
-import { failure } from '../../reasons.ts';
 import type { HttpRequest } from '../http-client.ts';
 import { JsonRequests } from '../json-requests.ts';
 import type { OptionsOf } from '../options.ts';
@@ -23,7 +22,15 @@ import { toSources } from '../template/build-request.ts';
 import { fill } from '../template/placeholders.ts';
 import { type Interrupt, runWithQuestions, toPayload } from './interrupts.ts';
 import { LangGraphTranslator } from './langgraph-events.ts';
-import { ASK, badAnswer, isImage, keptId, toImagePart, toInputParts } from './shared.ts';
+import {
+  ASK,
+  badAnswer,
+  isImage,
+  keptId,
+  refusedFile,
+  toImagePart,
+  toInputParts,
+} from './shared.ts';
 
 const STREAM_MODES = ['values', 'messages-tuple', 'updates', 'custom'];
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
@@ -168,7 +175,7 @@ function toResume(ids: readonly string[], payloads: readonly unknown[]): unknown
 
 function toPart(file: Attachment): object {
   if (isImage(file)) return toImagePart(file);
-  throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
+  throw refusedFile(file);
 }
 
 function toCapability(value: unknown): Capability[] {

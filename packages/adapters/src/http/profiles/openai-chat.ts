@@ -10,7 +10,7 @@ import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { lastMessages, messagesIn } from './history.ts';
 import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
-import { badAnswer, isImage, toFileUrl, toImagePart, toInputParts } from './shared.ts';
+import { badAnswer, isImage, refusedFile, toFileUrl, toImagePart, toInputParts } from './shared.ts';
 
 export class OpenAiChatProfile extends OpenAiProfile<OptionsOf<'openai-chat'>> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
@@ -77,12 +77,9 @@ class ChatTranslator {
   *ending(isDone: boolean): Generator<EventBody, void, undefined> {
     if (this.#finish === undefined && !(isDone && this.text !== '')) throw failure('no_final');
     if (this.#finish === 'length' || this.#finish === 'content_filter') {
-      const what =
-        this.#finish === 'length' ? 'reached its length limit' : 'was stopped by a filter';
-      throw failure('tool_error/cut_off', {
-        problem: what,
-        upstream: { finish_reason: this.#finish },
-      });
+      const isLong = this.#finish === 'length';
+      const problem = isLong ? 'reached its length limit' : 'was stopped by a filter';
+      throw failure('tool_error/cut_off', { problem, upstream: { finish_reason: this.#finish } });
     }
     yield* this.#calls.startAll();
     const data = this.#calls.size > 0 ? { tool_calls: this.#calls.toData() } : undefined;
@@ -107,7 +104,6 @@ function toContent({ envelope }: ProfileCall): unknown {
 
 function toPart(file: Attachment): object {
   if (isImage(file)) return toImagePart(file);
-  if (file.data === undefined)
-    throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
+  if (file.data === undefined) throw refusedFile(file);
   return { type: 'file', file: { filename: file.name ?? 'file', file_data: toFileUrl(file) } };
 }

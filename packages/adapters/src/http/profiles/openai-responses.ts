@@ -1,6 +1,12 @@
 // Agents that speak OpenAI's Responses. A conversation goes on by the id of the last response.
 
-import { type Attachment, type Citation, type EventBody, toFields } from '@starloom/core';
+import {
+  type Attachment,
+  type Citation,
+  type EventBody,
+  type Fields,
+  toFields,
+} from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
 import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
@@ -8,7 +14,7 @@ import { ToolCalls } from '../../upstream/tool-calls.ts';
 import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
 import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
-import { badAnswer, isImage, keptId, toFileUrl, toInputParts } from './shared.ts';
+import { badAnswer, isImage, keptId, refusedFile, toFileUrl, toInputParts } from './shared.ts';
 
 export class OpenAiResponsesProfile extends OpenAiProfile<OptionsOf<'openai-responses'>> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
@@ -119,7 +125,7 @@ class ResponseTranslator {
   }
 }
 
-function resultOf({ output, results, error, status }: Readonly<Record<string, unknown>>): unknown {
+function resultOf({ output, results, error, status }: Fields): unknown {
   return error ?? output ?? results ?? status ?? null;
 }
 
@@ -153,7 +159,6 @@ function toPart(file: Attachment): object {
   if (file.data !== undefined) {
     return { type: 'input_file', filename: file.name ?? 'file', file_data: url };
   }
-  if (file.uri === undefined)
-    throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
+  if (file.uri === undefined) throw refusedFile(file);
   return { type: 'input_file', file_url: file.uri };
 }

@@ -77,7 +77,11 @@ export function toFileUrl({ media_type, data, uri }: Attachment): string | undef
 export function toImagePart(file: Attachment): object {
   const url = toFileUrl(file);
   if (url !== undefined) return { type: 'image_url', image_url: { url } };
-  throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
+  throw refusedFile(file);
+}
+
+export function refusedFile({ media_type }: Attachment): FabricError {
+  return failure('attachments', { media_type: media_type.slice(0, 128) });
 }
 
 export function isImage({ media_type }: Attachment): boolean {
