@@ -24,7 +24,6 @@ export function valueAt(root: unknown, path: KeyPath): unknown {
   );
 }
 
-/** A list or a map, as the parsers build them. */
 export function isContainer(value: unknown): value is Record<string | number, unknown> {
   return Array.isArray(value) || isMap(value);
 }

@@ -28,7 +28,6 @@ export interface LoadConfigOptions<S extends z.ZodType> {
   readonly envPrefix?: string;
   /** Flags of the command line; they win over everything. */
   readonly flags?: readonly FlagOverride[];
-  /** What to do when there is no such file. */
   readonly missingFix?: string;
   /** False leaves secrets as references, for tools that run without the environment. */
   readonly resolveSecrets?: boolean;

@@ -3,7 +3,6 @@ import type { Override } from './overrides.ts';
 import type { Problem } from './problem.ts';
 import type { EntryPosition } from './source.ts';
 
-/** Where a value came from. */
 export type Origin =
   | { readonly kind: 'file'; readonly file: string; readonly line: number; readonly column: number }
   | { readonly kind: 'env' | 'flag'; readonly name: string }

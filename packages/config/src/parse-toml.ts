@@ -23,7 +23,6 @@ export function parseToml(text: string, file: string): Source {
   }
 }
 
-/** Tables as plain objects. */
 function toPlain(value: unknown, path: KeyPath, notes: SourceNotes): unknown {
   if (Array.isArray(value))
     return value.map((item, index) => toPlain(item, [...path, index], notes));

@@ -15,7 +15,6 @@ export interface Problem {
   readonly fix: string;
 }
 
-/** A problem that has no place yet. */
 export interface ConfigSchemaProblem {
   readonly path: KeyPath;
   /** The part of the entry that is wrong: its name or its value. */
@@ -53,7 +52,6 @@ export function placeOf({ file, line, column }: Problem): string {
   return line === undefined ? file : `${file}:${line}:${column ?? 1}`;
 }
 
-/** The problem with its place and fix, in one line. */
 export function toProblemText(problem: Problem): string {
   return `${toLine(problem)}; ${problem.fix}`;
 }

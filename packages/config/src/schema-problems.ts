@@ -217,7 +217,6 @@ function expectationOf(schemas: readonly Schema[]): string {
   return toChoice([...new Set(parts)]);
 }
 
-/** The kind of a value, never the value of a text. */
 function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'nothing (null)';
@@ -227,7 +226,6 @@ function kindOf(value: unknown): string {
   return `the ${typeof value} ${String(value)}`;
 }
 
-/** `a`, `a or b`, `a, b or c`. */
 function toChoice(parts: readonly string[]): string {
   if (parts.length < 2) return parts[0] ?? 'a value';
   return `${parts.slice(0, -1).join(', ')} or ${parts.at(-1)}`;

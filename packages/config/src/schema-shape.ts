@@ -63,7 +63,6 @@ export function schemasAt(schema: Schema, path: KeyPath, root: unknown): Schema[
   return childrenOf(schema, key, root).flatMap((next) => schemasAt(next, rest, child));
 }
 
-/** Named keys of the maps accepted here. */
 export function keysOf(schema: Schema, value?: unknown): string[] {
   const keys = narrow(alternativesOf(schema), value).flatMap(({ _zod: { def } }) =>
     def.type === 'object' ? Object.keys(def.shape) : [],

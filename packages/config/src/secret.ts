@@ -81,7 +81,6 @@ export function secretOrText(
   );
 }
 
-/** The text of a key made by `secretOrText`. */
 export function revealText(value: string | Secret): string {
   return typeof value === 'string' ? value : value.reveal();
 }

@@ -37,7 +37,6 @@ export class SourceNotes implements Omit<Source, 'value'> {
     for (const { index } of text.matchAll(/\n/g)) this.#lineStarts.push(index + 1);
   }
 
-  /** An offset of the text as line and column. */
   at(offset: number): Position {
     let low = 0;
     let high = this.#lineStarts.length - 1;

@@ -31,7 +31,6 @@ interface ReadOptions {
 interface ChangeOptions extends ReadOptions {
   /** Whether a file that does not exist is created; by default it is an error. */
   readonly create?: boolean;
-  /** Where to keep a copy of the file as it was. */
   readonly backup?: string;
 }
 

@@ -20,7 +20,6 @@ import {
 } from 'yaml';
 import type { RemovedEntry } from './agents-file.ts';
 
-/** `text` must be a list of manifests. */
 export function putManifest(text: string, manifest: Manifest): string {
   const { document, list } = parseList(text);
   return applyEdit(text, findEdit(list, document, text, manifest));
@@ -113,7 +112,6 @@ function commentStart(text: string, lineStart: number): number {
 /** What needs no quotes wherever it stands; the library quotes words such as `true` itself. */
 const PLAIN_TEXT = /^[A-Za-z][\w./-]*(?: [\w./-]+)*$/;
 
-/** Each text on one line. */
 const STYLE = {
   lineWidth: 0,
   doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,

@@ -92,11 +92,7 @@ function settingsOf({ endpoint }: Manifest, key: Setting): Record<string, string
   return texts.length === 0 ? undefined : Object.fromEntries(texts);
 }
 
-function withSetting(
-  endpoint: Manifest['endpoint'],
-  key: Setting,
-  after: Record<string, string>,
-): Manifest['endpoint'] {
+function withSetting(endpoint: Manifest['endpoint'], key: Setting, after: Record<string, string>) {
   if (key !== 'oauth') return { ...endpoint, [key]: after };
   const oauth = { ...(endpoint.options?.oauth as object), ...after };
   return { ...endpoint, options: { ...endpoint.options, oauth } };

@@ -11,7 +11,6 @@ import { failure } from './reasons.ts';
 import type { SharedRules } from './shared-rules.ts';
 import { openYamlRegistry, type YamlRegistry, type YamlRegistryOptions } from './yaml.ts';
 
-/** The `registry` setting of the gateway. */
 export type RegistryConfig =
   | { readonly kind: 'yaml'; readonly path: string }
   | PackageKind
@@ -46,10 +45,7 @@ export async function openRegistry(
   }
 }
 
-async function openShared(
-  config: PostgresConfig,
-  { log, clock }: RegistryDependencies,
-): Promise<OpenedRegistry> {
+async function openShared(config: PostgresConfig, { log, clock }: RegistryDependencies) {
   const { url, realmKey, commands, secrets, keep_history_days, node_id, stateFolder } = config;
   const { openPostgresRegistry } = await import('./postgres.ts');
   return await openPostgresRegistry({

@@ -17,7 +17,6 @@ export interface PackageRegistryConfig {
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
-/** What such a package exports. */
 export interface RegistryPackage {
   openRegistry(
     options: Readonly<Record<string, unknown>>,

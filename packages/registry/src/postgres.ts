@@ -29,7 +29,6 @@ import {
 import type { SharedRules } from './shared-rules.ts';
 
 export interface PostgresRegistryOptions {
-  /** `postgres://…` */
   readonly url: string;
   /** The secret of the realm: entries of gateways with another one are held. */
   readonly realmKey: Uint8Array;

@@ -42,7 +42,6 @@ export interface YamlRegistryOptions {
 interface ReloadResult {
   /** False when the file cannot be used; the agents loaded before stay. */
   readonly ok: boolean;
-  /** Agents that are new, different or gone. */
   readonly changed: readonly string[];
 }
 

@@ -5,15 +5,12 @@ import { setImmediate } from 'node:timers/promises';
 import { type Citation, type EventBody, FabricError } from '@starloom/core';
 import { z } from 'zod';
 
-/** What others know of an agent. */
 export interface AgentCard<Input = unknown> {
   readonly id: string;
   readonly capability: string;
   readonly description: string;
   readonly input: z.ZodType<Input>;
-  /** Shape of the `data` in the last event. */
   readonly output: z.ZodObject;
-  /** How long one attempt usually may take. */
   readonly timeoutMs?: number;
 }
 

@@ -79,10 +79,8 @@ function toSubject({ path, source, task = '' }: Input): Pick<Input, 'path' | 'so
 
 interface Language {
   readonly name: string;
-  /** Of file names. */
   readonly endings: RegExp;
   readonly comment: RegExp;
-  /** Finds the name of a function in the line that it begins with. */
   readonly function: RegExp;
   readonly imports: RegExp;
 }

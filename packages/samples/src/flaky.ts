@@ -17,7 +17,6 @@ export const flaky: AgentCard = {
 
 const MODES = ['error', 'hang', 'die', 'garbage'] as const;
 
-/** The first word of the task chooses, else it dies. */
 export function chooseMode(task: string): (typeof MODES)[number] {
   const [word = ''] = task.trim().toLowerCase().split(/\W/, 1);
   return MODES.find((mode) => mode === word) ?? 'die';

@@ -64,7 +64,6 @@ export class KeptServer implements AsyncDisposable {
   }
 }
 
-/** For the first death, the second, and so on. */
 export function pauseBefore(death: number): number {
   return backoffMs({ ...PAUSES, tries: death });
 }
@@ -75,7 +74,6 @@ export interface Script {
 }
 
 interface ServerOptions {
-  /** The agent it is, for log and errors. */
   readonly name: string;
   /** Takes `--port N`, 0 for any, and says where it listens with the first line on its stdout. */
   readonly script: Script;

@@ -69,7 +69,6 @@ export function analyse(text: string): Analysis {
   };
 }
 
-/** The words that come most often, common ones left out. */
 function findTerms(words: readonly string[]): Analysis['terms'] {
   const counts = new Map<string, number>();
   for (const word of words) {
@@ -92,7 +91,6 @@ export function sentencesOf(text: string): string[] {
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }
 
-/** What Percy says at each step. */
 function describe({ counts, terms, questions, longest }: Analysis): [string, string][] {
   const size = `${several(counts.words, 'word')} in ${several(counts.sentences, 'sentence')}`;
   const about = terms.map(({ term, count }) => `${term} (${count})`).join(', ');

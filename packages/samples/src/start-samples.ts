@@ -13,10 +13,8 @@ import { createLibrarian } from './librarian.ts';
 import { percy, percyBackup } from './percy.ts';
 
 interface SamplesOptions {
-  /** What coder and librarian may read. */
   readonly folder: string;
   readonly log: Log;
-  /** Free ones by default. */
   readonly ports?: { readonly percy?: number; readonly librarian?: number };
 }
 

@@ -1,11 +1,9 @@
 const WORDS = new Intl.Segmenter('en', { granularity: 'word' });
 
-/** The words as they stand in the text, without punctuation. */
 export function wordsOf(text: string): string[] {
   return [...WORDS.segment(text)].flatMap(({ segment, isWordLike }) => (isWordLike ? segment : []));
 }
 
-/** Words that say nothing of what a text is about. */
 export function isCommonWord(word: string): boolean {
   return word.length < 2 || COMMON.has(word.toLowerCase());
 }
@@ -19,12 +17,10 @@ const COMMON = new Set(
   your`.split(/\s+/),
 );
 
-/** `1 word`, `2 words`. */
 export function several(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The text, or its beginning where it is longer than `limit` characters. */
 export function shorten(text: string, limit: number): string {
   return text.length <= limit ? text : `${text.slice(0, limit - 1).trimEnd()}…`;
 }

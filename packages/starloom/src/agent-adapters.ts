@@ -14,7 +14,6 @@ import { failure } from './reasons.ts';
 
 interface AdapterOpenerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where paths of manifests begin. */
   readonly folder: string;
   readonly stateFolder?: string | undefined;
   readonly observer: Observer;
@@ -26,7 +25,6 @@ type Tls = NonNullable<Manifest['endpoint']['tls']>;
 
 export class AdapterOpener {
   readonly #options: AdapterOpenerOptions;
-  /** Of the certificates of agents. */
   readonly #watches = new Map<string, FileWatch[]>();
 
   constructor(options: AdapterOpenerOptions) {
@@ -62,7 +60,6 @@ export class AdapterOpener {
     this.#watches.set(agent_id, watches);
   }
 
-  /** With the text of the files. */
   #note({ agent_id, endpoint }: Manifest): void {
     const { certificate } = endpoint.tls ?? {};
     if (certificate === undefined) return;

@@ -5,7 +5,6 @@ import { userInfo } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Terminal } from './terminal.ts';
 
-/** Options that every command takes. */
 export interface GlobalOptions {
   readonly json?: boolean;
   readonly config?: string;
@@ -82,7 +81,6 @@ export function toList(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }
 
-/** Of the person who runs the command. */
 export function userName(): string {
   try {
     return userInfo().username;

@@ -5,7 +5,6 @@ import type { Command } from 'commander';
 import type { Terminal } from './terminal.ts';
 
 interface CommandFile {
-  /** Adds arguments, options, actions and commands below it. */
   define(command: Command, terminal: Terminal): void;
 }
 

@@ -116,7 +116,6 @@ function refusalIn(error: unknown): ErrorPayload | undefined {
   }
 }
 
-/** The connection failed, not the call. */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { name, message } = error;

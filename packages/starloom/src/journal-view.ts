@@ -111,7 +111,6 @@ export class CallLines {
 
 interface Span {
   readonly label: string;
-  /** After the beginning of the trace. */
   readonly from: number;
   readonly ms: number | null;
   readonly note: string;

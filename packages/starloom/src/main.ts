@@ -31,7 +31,6 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
   }
 }
 
-/** The command that was meant, without its arguments. */
 function commandIn(program: Command, args: readonly string[]): string {
   const words = [];
   let at: Command | undefined = program;

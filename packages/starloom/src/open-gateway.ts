@@ -182,11 +182,7 @@ type Verifiers = Pick<AuthenticatorOptions, 'certificates'> & {
 };
 
 /** What the port is encrypted with; how long each certificate is valid is watched. */
-async function openCertificates(
-  { listen }: GatewayConfig,
-  folder: string,
-  observer: Observer,
-): Promise<TlsFiles | undefined> {
+async function openCertificates({ listen }: GatewayConfig, folder: string, observer: Observer) {
   if (!listen.tls) return undefined;
   const files = await TlsFiles.open({ config: listen.tls, folder, log: observer.log });
   const note = () => {

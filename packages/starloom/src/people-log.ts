@@ -6,7 +6,6 @@ import { paint, type Style, toOneLine } from './terminal-text.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** A destination of log lines that shows them readable on stderr. */
 export function peopleLog(terminal: Pick<Terminal, 'tell'>) {
   return {
     write(text: string): void {
@@ -49,7 +48,6 @@ function callWords(line: Line): string {
   return isOwn && ok === true ? paint('dim', words) : words;
 }
 
-/** Fields that only a program needs. */
 const HIDDEN = new Set([
   ...['level', 'time', 'message', 'trace_id', 'span_id', 'registry'],
   ...['error', 'reason', 'upstream', 'fix'],

@@ -3,7 +3,6 @@ import { readVersion } from './command-line.ts';
 import { asTyped, COMMANDS } from './commands.ts';
 import type { Terminal } from './terminal.ts';
 
-/** This command shows all others. */
 const EVERY = 'completion';
 
 /** With the commands whose names are among `words`; the others are there for help alone. */
@@ -39,7 +38,6 @@ export async function createProgram(
   return program;
 }
 
-/** What `starloom` says when it is asked for nothing. */
 export async function welcome(
   terminal: Terminal,
   { json }: { readonly json: boolean },
@@ -65,7 +63,6 @@ export async function welcome(
   ].join('\n');
 }
 
-/** A command as people type it, or those below it. */
 function leavesOf(command: Command, above = ''): { name: string; description: string }[] {
   const name = `${above}${command.name()}`;
   if (command.commands.length === 0) return [{ name, description: command.description() }];

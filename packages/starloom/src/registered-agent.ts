@@ -10,7 +10,6 @@ import { connectToGateway, type GatewayClient } from './gateway-client.ts';
 import type { Terminal } from './terminal.ts';
 
 interface AdvertisedPlace {
-  /** Where the gateway reaches the agent. */
   readonly url: string;
   /** What it shows there, if the agent asks for a key. */
   readonly header: string | undefined;

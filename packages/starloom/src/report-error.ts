@@ -81,7 +81,6 @@ export function withHelp(thrown: unknown, command: string): unknown {
   return isUsage ? thrown.with({ fix: `see "${command} --help"` }) : thrown;
 }
 
-/** A fix that names the known word which was probably meant. */
 export function nearestOr(otherwise: string, word: string, known: readonly string[]): string {
   const meant = closestWord(word, known);
   return meant === undefined ? otherwise : `did you mean "${meant}"?`;
@@ -124,7 +123,6 @@ function askedLines({ code, details }: FabricError): string[] {
   return (parsed.data ?? []).flatMap((question) => questionLines(question, agentId));
 }
 
-/** Which agents were tried, when there was more than one. */
 function trailLines({ primary, fallbacks }: FabricError['details']): string[] {
   if (typeof primary !== 'string' || !Array.isArray(fallbacks) || fallbacks.length === 0) return [];
   return [line`tried: ${[primary, ...fallbacks].join(', then ')}`];

@@ -21,7 +21,6 @@ const FOLDERS = [
   ...['jobs', 'journal', 'oauth', 'secrets'],
 ];
 
-/** The state folder, made if it is not there yet. */
 export async function makeStateFolder(env: Env): Promise<string> {
   const folder = stateFolder(env);
   try {
@@ -33,12 +32,10 @@ export async function makeStateFolder(env: Env): Promise<string> {
   }
 }
 
-/** Where keys, signing keys and revocations are kept. */
 export function identityFolder(stateFolder: string): string {
   return join(stateFolder, 'identity');
 }
 
-/** Where the gateway writes down what it decided. */
 export function auditFolder(stateFolder: string): string {
   return join(stateFolder, 'audit');
 }
@@ -59,7 +56,6 @@ function ownFile<Content extends object>(name: string, schema: z.ZodType<Content
         return undefined;
       }
     },
-    /** The path of the file. */
     async write(folder: string, content: Content): Promise<string> {
       const path = join(folder, name);
       try {
@@ -86,7 +82,6 @@ const gatewaySchema = z.object({
   pid: z.int(),
   /** Absolute; absent when the agents are not in a file. */
   agents_file: z.string().optional(),
-  /** Whether sample agents run beside those of the file. */
   samples: z.boolean(),
 });
 

@@ -11,7 +11,6 @@ export function toPlainText(text: string): string {
   return text.replace(ACTS_ON_TERMINAL, '');
 }
 
-/** One line of at most `width` characters. */
 export function toOneLine(text: string, width = Number.POSITIVE_INFINITY): string {
   const line = toPlainText(text).replace(/\s+/g, ' ').trim();
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;
@@ -97,12 +96,10 @@ const HEALTH_STYLES: Readonly<Record<string, Style>> = {
   failed: 'red',
 };
 
-/** The state of an agent or a part: green, red, or yellow for what is between. */
 export function paintHealth(status: string): string {
   return paint(HEALTH_STYLES[status] ?? 'yellow', status);
 }
 
-/** Between two columns. */
 export const GAP = 2;
 /** A column is not made narrower than this to fit the terminal. */
 const NARROWEST = 8;
@@ -139,7 +136,6 @@ function narrowColumns(natural: readonly number[], columns: number): number[] {
   return widths;
 }
 
-/** One line of cells, each cut and padded to its width. */
 export function row(cells: readonly string[], widths: readonly number[]): string {
   const padded = cells.map((cell, column) => {
     const width = widths[column] ?? 0;
@@ -158,7 +154,6 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}]/u;
 
-/** Columns that a text takes on a terminal. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const character of withoutPaint(text)) width += widthOfOne(character);
@@ -196,7 +191,6 @@ export function diffLines(before: readonly string[], after: readonly string[]) {
   return { head, tail, changes };
 }
 
-/** A line of a difference: green where it is new, red where it is gone. */
 export function paintChange(text: string): string {
   const [sign] = text.trimStart();
   if (sign === '+') return paint('green', text);

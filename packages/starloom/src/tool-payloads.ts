@@ -73,13 +73,10 @@ export interface ToolPayloads {
 
 type JobPayload = { readonly job: JobDocument };
 
-/** An agent as a gateway shows it. */
 export type AgentView = Omit<Manifest, 'capabilities'> & {
   readonly capabilities: readonly Capability[];
   readonly health: Health;
-  /** How the agent says it is used. */
   readonly instructions?: string;
-  /** What waits for approval. */
   readonly held?: readonly HeldCapability[];
   /** Declared capabilities that the agent does not offer. */
   readonly missing?: readonly { readonly name: string; readonly near?: string }[];

@@ -23,7 +23,6 @@ export interface TestCa {
   /** PEM. */
   readonly certificate: string;
   issue(options?: LeafOptions): Promise<IssuedCertificate>;
-  /** The list of revoked certificates, PEM. */
   revoke(serials: readonly string[]): Promise<string>;
 }
 

@@ -15,11 +15,9 @@ export interface ReceivedSpan {
   readonly endTimeUnixNano: string;
   readonly status: { readonly code?: number; readonly message?: string };
   readonly attributes: Record<string, unknown>;
-  /** Name of the service that sent it. */
   readonly service: unknown;
 }
 
-/** A log record, likewise. */
 export interface ReceivedLine {
   readonly traceId?: string;
   readonly spanId?: string;
@@ -52,7 +50,6 @@ interface Sent {
   readonly scopeMetrics?: readonly { readonly metrics: readonly ReceivedMetric[] }[];
 }
 
-/** An OTLP/HTTP collector on loopback. */
 export class Collector implements AsyncDisposable {
   readonly spans: ReceivedSpan[] = [];
   readonly lines: ReceivedLine[] = [];

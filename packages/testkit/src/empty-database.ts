@@ -1,6 +1,5 @@
 import { Database } from '@starloom/wire/postgres';
 
-/** The URL of a new, empty database on the same server. */
 export async function emptyDatabase(serverUrl: string): Promise<string> {
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`;
   const server = await openDatabase(serverUrl);

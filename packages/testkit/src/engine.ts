@@ -31,7 +31,6 @@ export interface Engine extends AsyncDisposable {
   /** Ends it in order; its data stay for `restart`. */
   stop(): Promise<void>;
   restart(): Promise<void>;
-  /** Ends it with SIGKILL. */
   kill(): Promise<void>;
 }
 

@@ -7,7 +7,6 @@ import { dirname, join } from 'node:path';
 import type { ProgramDefinition } from './program.ts';
 import { runProgram } from './run-program.ts';
 
-/** What a server of the test kit must say about itself. */
 export interface ServerDefinition {
   readonly program: ProgramDefinition;
   /** Whom it runs as when we are root, for servers that refuse to be root. */

@@ -52,7 +52,6 @@ export async function preparePython(
   });
 }
 
-/** The executable built from a folder with `go.mod`, `go.sum` and `main.go`. */
 export async function prepareGo(source: string, options: PeerOptions = {}): Promise<ProgramResult> {
   return preparePeer('go', GO, options, async (go) => {
     const names = (await readdir(source)).sort();

@@ -4,9 +4,7 @@ import { findProgram as findCommand } from '@starloom/wire';
 import { type Installation, installPackage } from './install-package.ts';
 
 export interface ProgramDefinition {
-  /** Names it goes by, best first. */
   readonly names: readonly string[];
-  /** Its Debian package. */
   readonly package: string;
   /** Where it may be besides PATH; patterns are allowed. */
   readonly folders?: readonly string[];

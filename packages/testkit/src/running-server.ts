@@ -7,7 +7,6 @@ import { runProgram } from './run-program.ts';
 const START_TIMEOUT_MS = 60_000;
 const START_ATTEMPTS = 5;
 
-/** One server process after the other, on the same port and folder. */
 export class RunningServer {
   readonly #definition: ServerDefinition;
   #setup: ServerSetup;

@@ -37,10 +37,8 @@ export type Outcome =
   | { readonly ok: true; readonly revision: number; readonly isChanged: boolean }
   | { readonly ok: false; readonly error: FabricError };
 
-/** What the database holds of the agents of a batch. */
 export interface Held {
   readonly instances: Map<string, readonly InstanceEntry[]>;
-  /** Agents that an operator removed. */
   readonly removed: Set<string>;
   /** Agents by the skeleton of their name. */
   readonly names: Map<string, string>;
@@ -48,7 +46,6 @@ export interface Held {
 
 export interface Decided {
   readonly outcomes: readonly Outcome[];
-  /** The last revision. */
   readonly revision: number;
   /** In order of revisions, which have no gaps. */
   readonly changes: readonly { readonly revision: number; readonly agent_id: string }[];
@@ -167,7 +164,6 @@ function replaceInstance(instances: readonly InstanceEntry[], changed: InstanceE
   return [...instances.filter(({ manifest }) => manifest.node_id !== node_id), changed];
 }
 
-/** What has to be written and deleted: the difference between before and after. */
 function differencesOf(changes: Decided['changes'], before: Held['instances'], held: Held) {
   const agents = [...new Set(changes.map(({ agent_id }) => agent_id))];
   const instancesOf = (agentId: string) => held.instances.get(agentId) ?? [];

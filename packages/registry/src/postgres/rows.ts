@@ -30,7 +30,6 @@ export interface InstanceRow {
   readonly expires_at: string | number | null;
   readonly revision: string | number;
   readonly mac: string;
-  /** Of its definition. */
   readonly definition: string | null;
   readonly definition_mac: string | null;
 }
@@ -87,7 +86,6 @@ export class InstanceRows {
     return hold ? { ...entry, hold } : entry;
   }
 
-  /** What is written of an instance, besides its definition. */
   toRow(entry: InstanceEntry): Omit<InstanceRow, 'definition' | 'definition_mac'> {
     const { manifest, owner = null, state, epoch = 0, leaseMs = null, revision } = entry;
     const { agent_id, node_id } = manifest;

@@ -21,7 +21,6 @@ import {
 } from './operations.ts';
 import type { InstanceRow, InstanceRows } from './rows.ts';
 
-/** Up to where a reader has read. */
 export interface FeedPosition {
   readonly revision: number;
   /** Of that revision: after a restore from a backup another one may have its number. */
@@ -33,7 +32,6 @@ export interface Written {
   /** Where the feed was before; the changes of this batch follow. */
   readonly before: number;
   readonly after: FeedPosition | undefined;
-  /** All instances of the agents that changed. */
   readonly agents: ReadonlyMap<string, readonly InstanceEntry[]>;
 }
 
@@ -166,7 +164,6 @@ export class RegistryStore {
     return leases.map((_, index) => renewed.get(index));
   }
 
-  /** Leases that ran out. */
   async expired(now: number): Promise<readonly InstanceEpoch[]> {
     const rows = await this.#database.query(
       `SELECT agent_id, node_id, epoch FROM ${SCHEMA}.instance WHERE expires_at <= $1

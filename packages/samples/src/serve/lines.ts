@@ -36,7 +36,6 @@ export async function serveLines<Input>(agent: SampleAgent<Input>): Promise<void
 
 type Envelope = Extract<z.infer<typeof lineSchema>, { envelope: unknown }>['envelope'];
 
-/** Events; the last one is final, or says what went wrong. */
 async function* answer<Input>(
   agent: SampleAgent<Input>,
   envelope: Envelope,

@@ -64,13 +64,11 @@ function messageOf({ type, data }: FabricEvent): string {
   return (type === 'progress' || type === 'status' ? data.message : undefined) ?? type;
 }
 
-/** The agent as an MCP server over Streamable HTTP, for clients of every revision. */
 export async function serveMcpHttp<Input>(agent: SampleAgent<Input>, port: number): Promise<void> {
   const handle = toNodeHandler(createMcpHandler(() => createMcpServer(agent)));
   await serveLoopback(port, '/mcp', handle);
 }
 
-/** The agent as an MCP server over stdin and stdout. */
 export function serveMcpStdio<Input>(agent: SampleAgent<Input>): void {
   serveStdio(() => createMcpServer(agent));
 }

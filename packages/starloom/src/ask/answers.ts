@@ -20,7 +20,6 @@ type Response = GivenInput['response'];
 
 const ACCEPT: Response = { action: 'accept' };
 
-/** By the id of the question. */
 export type TypedInputs = Readonly<Record<string, string>>;
 
 /** `<id>=<answer>` of a command line, beside those before it. */
@@ -32,7 +31,6 @@ export function toTypedInput(text: string, before: TypedInputs = {}): TypedInput
   return { ...before, [id]: text.slice(at + 1) };
 }
 
-/** The answers as the gateway takes them; BAD_INPUT for one that cannot be read. */
 export function toAnswers(inputs: TypedInputs, questions: readonly OpenQuestion[]): GivenInput[] {
   return Object.entries(inputs).map(([id, typed]) => {
     const question = questions.find((each) => each.id === id);
@@ -98,7 +96,6 @@ export function answerCommand(goOn: GoOn, questions: readonly InputRequest[]): s
   return [goOnCommand(goOn), ...answers.map((answer) => `--input ${answer}`)].join(' ');
 }
 
-/** What a person types to say something more in a conversation. */
 export function goOnCommand({ agentId, capability, conversationId }: GoOn, task?: string): string {
   const words = ['starloom', 'call', agentId, capability, ...(task ? [task] : [])];
   return [...words, '--conversation', conversationId].map(quote).join(' ');
@@ -245,7 +242,6 @@ async function readAnswer<T>(terminal: Asker, prompt: string, read: Read<T>): Pr
   }
 }
 
-/** The person does not answer. */
 class InputRefusal extends Error {
   readonly action: 'decline' | 'cancel';
 

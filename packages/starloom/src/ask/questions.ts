@@ -8,7 +8,6 @@ type Parsed = { readonly value: unknown } | { readonly problem: string };
 
 export interface FormField {
   readonly name: string;
-  /** Its name for people. */
   readonly label: string;
   readonly description: string;
   /** What is expected: `whole number from 1 to 9, required`. */
@@ -201,7 +200,6 @@ function isNumbered(choices: readonly Choice[]): boolean {
   return choices.every(({ value }) => !/^\s*\d+\s*$/.test(String(value)));
 }
 
-/** One line for each, as it is chosen. */
 export function choiceLines(choices: readonly Choice[]): string[] {
   const numbered = isNumbered(choices);
   return choices.map(({ value, label }, index) => {
@@ -211,7 +209,6 @@ export function choiceLines(choices: readonly Choice[]): string[] {
   });
 }
 
-/** By its number, its value or its name. */
 export function findChoice(choices: readonly Choice[], typed: string): Choice | undefined {
   const word = typed.trim();
   if (isNumbered(choices) && /^\d+$/.test(word)) return choices[Number(word) - 1];

@@ -16,7 +16,6 @@ interface Chat {
   readonly json: boolean;
 }
 
-/** What people type to leave, beside Ctrl-D. */
 const LEAVING: ReadonlySet<string> = new Set(['/exit', '/quit']);
 
 /** For `/help`: the agent knows nothing of the chat around it. */
@@ -30,7 +29,6 @@ export async function chat(
 ): Promise<void> {
   const isLive = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const view = new TurnView(terminal, isLive);
-  /** The turn that Ctrl-C is about. */
   let turn: AbortController | undefined;
   const cancel = () => {
     turn?.abort(new FabricError('CANCELLED', 'The turn was cancelled'));
@@ -152,7 +150,6 @@ export async function execTurn(
 interface ChatInputOptions {
   readonly isLive: boolean;
   readonly prompt: string;
-  /** Slash commands as they can be typed, without the slash. */
   readonly commands: () => readonly string[];
   readonly onInterrupt: () => void;
 }
@@ -186,7 +183,6 @@ class ChatInput implements Disposable {
     });
   }
 
-  /** The next line; `undefined` at the end. */
   async next(): Promise<string | undefined> {
     const line = this.#waiting.shift();
     if (line !== undefined) return line;

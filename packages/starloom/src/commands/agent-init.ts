@@ -43,11 +43,7 @@ function withoutKey(agent: AgentFileInput): AgentFileInput {
   throw failure('config/api_key');
 }
 
-async function ask(
-  terminal: Terminal,
-  defaults: AgentAnswers,
-  asksName: boolean,
-): Promise<AgentAnswers> {
+async function ask(terminal: Terminal, defaults: AgentAnswers, asksName: boolean) {
   const question = async (text: string, otherwise: string) => {
     const shown = otherwise === '' ? '' : ` (${otherwise})`;
     const answer = await terminal.ask(`${text}${shown}: `);
@@ -61,9 +57,7 @@ async function ask(
   return { name, purpose, plugins: names, model };
 }
 
-async function askModel(
-  question: (text: string, otherwise: string) => Promise<string>,
-): Promise<ModelAnswers | undefined> {
+async function askModel(question: (text: string, otherwise: string) => Promise<string>) {
   const model = await question('Which model, such as llama3.2 (empty: a script, no model)', '');
   if (model === '') return undefined;
   const where = await question(

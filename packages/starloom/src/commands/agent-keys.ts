@@ -17,7 +17,6 @@ import type { Terminal } from '../terminal.ts';
 
 interface KeyOptions {
   readonly host: string;
-  /** `env:NAME` or `file:PATH`. */
   readonly key?: string | undefined;
   /** Lets callers without a key in; refused beyond this machine. */
   readonly anonymous?: boolean | undefined;
@@ -35,7 +34,6 @@ interface AgentKey {
 
 const OWNER = { key_id: 'local', principal: 'local', tier: 'local', scopes: ['*'] } as const;
 
-/** `folder` is where the state of this agent is kept. */
 export async function openAgentKey(
   terminal: Terminal,
   folder: string,

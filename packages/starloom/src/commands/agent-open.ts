@@ -24,7 +24,6 @@ interface OpenOptions {
   readonly approve?: Approve | undefined;
   /** Absent: no tool can ask its caller. */
   readonly askCaller?: AskCaller | undefined;
-  /** Of an editor that works with it. */
   readonly workspace?: Workspace | undefined;
 }
 
@@ -43,7 +42,6 @@ export async function openCommandAgent(terminal: Terminal, options: OpenOptions)
   });
 }
 
-/** Where the state of an agent is kept that a command opened. */
 export function agentFolder(env: Terminal['env'], { guard }: Agent): string {
   return agentStateFolder(stateFolder(env), guard.agentId);
 }
@@ -82,7 +80,6 @@ const WIDTH = 300;
 
 type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>;
 
-/** `undefined` where no person can be asked. */
 export function approveOnce(
   terminal: Terminal,
   { yes, json }: { readonly yes: true | undefined; readonly json: boolean },

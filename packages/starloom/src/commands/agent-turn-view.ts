@@ -10,7 +10,6 @@ const WIDTH = 60;
 
 export class TurnView {
   readonly #terminal: Terminal;
-  /** Whether a user looks at it. */
   readonly #isLive: boolean;
   readonly #running = new Map<string, string>();
   #isMidLine = false;
@@ -103,7 +102,6 @@ function foldCall({ call, result, ms }: Result): string {
   return `✓ ${name} ${args} · ${what} · ${Math.round(ms)} ms`;
 }
 
-/** A tool call of a turn that did not run. */
 interface Refusal {
   readonly tool: string;
   readonly args: unknown;
@@ -112,11 +110,9 @@ interface Refusal {
   readonly fix: string;
 }
 
-/** Collects what was refused in one turn. */
 export class Refusals {
   readonly refused: Refusal[] = [];
 
-  /** The refusal that the event reports, if any. */
   note(event: AgentEvent): Refusal | undefined {
     if (event.type !== 'SAFETY:DENIED') return undefined;
     const { call, rule, reasons, fix } = event.data;
@@ -130,7 +126,6 @@ export function describeRefusal({ tool, reasons, fix }: Refusal): string {
   return `refused: ${tool}: ${reasons.join('; ')}\n  fix: ${fix}`;
 }
 
-/** A segment in words; `undefined` for what is not for the reader. */
 function describeSegment(segment: ContentSegment): string | undefined {
   const { type, text = '', data = '', mimeType = type, name, ui } = segment;
   switch (type) {

@@ -13,24 +13,18 @@ export interface TurnCommandOptions extends GlobalOptions {
 
 export interface ExecOptions extends TurnCommandOptions {
   readonly agent?: string;
-  /** A refused tool call is no failure. */
   readonly allowRefused?: true;
 }
 
 export interface RunOptions extends GlobalOptions {
   readonly mcp?: 'stdio' | 'http';
-  /** As an A2A agent, over HTTP. */
   readonly a2a?: true;
-  /** To an editor, over stdio. */
   readonly acp?: true;
   readonly port?: number;
   readonly host?: string;
-  /** A reference. */
   readonly key?: string;
   readonly anonymous?: true;
-  /** The gateway at which it registers. */
   readonly register?: string;
-  /** Where that gateway reaches it. */
   readonly advertise?: string;
   readonly node?: string;
   readonly tier?: (typeof TRUST_TIERS)[number];
@@ -41,7 +35,6 @@ export interface InitOptions extends GlobalOptions {
   readonly model?: string;
   readonly baseUrl?: string;
   readonly package?: string;
-  /** A reference. */
   readonly apiKey?: string;
   readonly yes?: true;
   readonly force?: true;

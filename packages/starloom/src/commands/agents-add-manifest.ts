@@ -20,9 +20,7 @@ import { toAgentId } from '../to-agent-id.ts';
 import type { AddOptions } from './agents.ts';
 
 interface ServerPlace {
-  /** Where the command was typed. */
   readonly cwd: string;
-  /** Where the gateway runs it. */
   readonly folder: string;
 }
 
@@ -120,7 +118,6 @@ function unfit(name: string, cause: z.ZodError, fix: string): FabricError {
   return failure('manifest', { name, problem, problems, fix }, { cause });
 }
 
-/** Words of a host that say nothing about the server. */
 const EMPTY_WORDS = new Set(['www', 'api', 'mcp', 'app', 'server']);
 
 /** `https://mcp.linear.app/mcp` is `linear`; `http://127.0.0.1:9000/mcp` is `local-9000`. */

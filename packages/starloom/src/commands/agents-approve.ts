@@ -11,7 +11,6 @@ import type { Terminal } from '../terminal.ts';
 import { diffLines, paint, paintChange, toVisible } from '../terminal-text.ts';
 import type { ApproveOptions } from './agents.ts';
 
-/** What of one agent is approved or shown. */
 interface Waiting {
   readonly agent_id: string;
   readonly tools: readonly { held: HeldPin; differences: readonly Difference[] }[];
@@ -159,11 +158,8 @@ function isNamed(name: string, asked: string): boolean {
 // agent says now, with characters that are not seen written out.
 
 interface Difference {
-  /** Such as `input_schema.properties.path`. */
   readonly path: string;
-  /** Absent where it is new. */
   readonly before?: unknown;
-  /** Absent where it is gone. */
   readonly after?: unknown;
 }
 

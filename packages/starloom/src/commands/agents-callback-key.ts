@@ -44,7 +44,6 @@ export async function makeCallbackKey(
   return undefined;
 }
 
-/** Keys that were made for an agent of this name before. */
 export async function revokeCallbackKeys({ env }: Terminal, agentId: string): Promise<void> {
   const folder = identityFolder(await makeStateFolder(env));
   const isOwn = ({ key_id, principal, revoked_at }: Awaited<ReturnType<typeof listKeys>>[number]) =>

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beginLogin, endLogin } from '@starloom/adapters';
-import { FabricError, type Manifest } from '@starloom/core';
+import { FabricError } from '@starloom/core';
 import { anchorSecretFiles, resolveEndpoint } from '@starloom/registry';
 import type { GlobalOptions } from '../command-line.ts';
 import { failure } from '../reasons.ts';
@@ -70,11 +70,7 @@ export async function logoutFromAgent(terminal: Terminal, agentId: string, optio
   }
 }
 
-async function findManifest(
-  terminal: Terminal,
-  agentId: string,
-  options: GlobalOptions,
-): Promise<Manifest> {
+async function findManifest(terminal: Terminal, agentId: string, options: GlobalOptions) {
   await using place = await findAgentsPlace(terminal, options);
   const { folder } = place;
   const agents = await place.agents();
@@ -91,7 +87,6 @@ const REQUEST_MS = 10_000;
 
 interface RedirectAnswer {
   readonly params: URLSearchParams;
-  /** Shows the person a line of text. */
   reply(status: number, text: string): Promise<void>;
 }
 

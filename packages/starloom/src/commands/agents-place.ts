@@ -18,7 +18,7 @@ import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { failure } from '../reasons.ts';
 import { upstreamLines } from '../report-error.ts';
-import { type GatewayFile, gatewayFile, stateFolder } from '../state-folder.ts';
+import { gatewayFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AgentView } from '../tool-payloads.ts';
 
@@ -31,12 +31,10 @@ export interface AgentsPlace extends AsyncDisposable {
   change(change: AgentsFileChange, options?: { readonly backup?: string }): Promise<void>;
   /** As a person here would write it. */
   readonly shown: string;
-  /** Where relative paths in it begin. */
   readonly folder: string;
   readonly isNew: boolean;
   /** The gateway that runs and reads this file, if one does. */
   readonly gateway: GatewayClient | undefined;
-  /** That gateway also runs the samples. */
   readonly samples: boolean;
   /** The file that a running gateway reads instead of this one. */
   readonly servedInstead: string | undefined;
@@ -124,10 +122,7 @@ async function isChosen(
   return (origins.get('registry.path')?.kind ?? 'default') !== 'default';
 }
 
-/** The gateway of this machine and user, when it answers. */
-async function findRunning(
-  terminal: Terminal,
-): Promise<{ known: GatewayFile; client: GatewayClient } | undefined> {
+async function findRunning(terminal: Terminal) {
   const known = await gatewayFile.read(stateFolder(terminal.env));
   if (known === undefined) return undefined;
   const client = await connectToGateway(terminal).catch(() => undefined);

@@ -62,7 +62,6 @@ const NONE =
 const ADVICE_WIDTH = 200;
 
 interface DescribeOptions extends GlobalOptions {
-  /** Of `starloom agents`, one of which may have been meant. */
   readonly commands?: readonly string[];
 }
 
@@ -125,7 +124,6 @@ function toPage(agent: AgentView): string {
     .trimEnd();
 }
 
-/** What waits for approval, and how it is approved. */
 export function heldLines({ agent_id, held = [] }: Pick<AgentView, 'agent_id' | 'held'>): string[] {
   if (held.length === 0) return [];
   const lines = held.map((one) => line`  "${one.name}" ${heldWords(one)}, and is not served`);
@@ -159,7 +157,6 @@ function capabilityLines(capability: Capability): string[] {
 const MAX_LINES = 12;
 const MAX_LENGTH = 300;
 
-/** The beginning of what may be very long. */
 function descriptionLines(description = ''): string[] {
   const lines = description
     .replaceAll('\t', '  ')
@@ -171,7 +168,6 @@ function descriptionLines(description = ''): string[] {
   return [...shown, ...(lines.length > MAX_LINES ? ['…'] : [])].filter((line) => line !== '');
 }
 
-/** What an agent offers: name, description and what it says about side effects. */
 export async function showTools(terminal: Terminal, agentId: string, { json }: GlobalOptions) {
   await using client = await connectToGateway(terminal);
   const agent = await describe(client, agentId);
@@ -187,7 +183,6 @@ export function toolRows({ capabilities, held = [] }: AgentView) {
   return [...served, ...held.map((one) => ({ ...one, state: toState(one) }))];
 }
 
-/** In a word, for a tool that waits for approval. */
 function toState({ reason }: HeldCapability): string {
   return reason === 'look_alike' ? 'look-alike' : reason;
 }

@@ -15,7 +15,6 @@ export interface AgentsOptions extends GlobalOptions {
 }
 
 export interface AddOptions extends GlobalOptions {
-  /** The name of an agent made for editors. */
   readonly acp?: EditorAgentName;
   readonly name?: string;
   readonly protocol?: string;
@@ -23,10 +22,8 @@ export interface AddOptions extends GlobalOptions {
   readonly tag?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly header?: Readonly<Record<string, string>>;
-  /** Where calls of an OpenAPI document go. */
   readonly server?: string;
   readonly capability?: readonly string[];
-  /** Scopes of the key that it calls back with. */
   readonly callbackKey?: readonly string[];
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];

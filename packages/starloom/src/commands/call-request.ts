@@ -3,7 +3,6 @@ import { answerCommand } from '../ask/answers.ts';
 import type { CallCommandOptions } from './call.ts';
 import type { Target } from './target.ts';
 
-/** What an agent asks, and where its answer goes. */
 export interface Asked {
   readonly agentId: string;
   readonly capability: string;
@@ -12,7 +11,6 @@ export interface Asked {
   readonly conversationId: string | undefined;
 }
 
-/** The arguments of `fabric.call` for a command line. */
 export function toRequest(
   { agentId, capability, rest }: Target,
   options: CallCommandOptions,
@@ -53,7 +51,6 @@ function boundsOf({ timeout, deadline, format, stream }: CallCommandOptions) {
   };
 }
 
-/** `undefined` for any other failure. */
 export function askedIn(error: unknown, { agentId, capability }: Target): Asked | undefined {
   if (!FabricError.is(error) || error.code !== 'INPUT_REQUIRED') return undefined;
   const { inputs, conversation_id, agent_id = agentId } = error.details;

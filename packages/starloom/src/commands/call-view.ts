@@ -16,7 +16,6 @@ type View = Pick<Terminal, 'write' | 'print' | 'tell' | 'showStatus' | 'isWatche
 /** A call as it happens: tokens to stdout, progress, tool calls and detours to stderr. */
 export class CallView {
   readonly #terminal: View;
-  /** What the tokens said so far. */
   #said = '';
   #isMidLine = false;
   readonly #artifacts = new Set<string>();
@@ -51,7 +50,6 @@ export class CallView {
     if (answer === '' || this.#said.trim() !== answer.trim()) this.#terminal.print(answer);
   }
 
-  /** Leaves the cursor at the beginning of a line. */
   settle(): void {
     if (this.#isMidLine) this.#terminal.write('\n');
     this.#isMidLine = false;
@@ -106,7 +104,6 @@ export class CallView {
 
 type Payload = ToolPayloads['fabric.call'];
 
-/** The answer, its files, and how the conversation goes on. */
 export async function showAnswer(
   terminal: Terminal,
   view: CallView,

@@ -39,9 +39,7 @@ export interface CallCommandOptions extends GlobalOptions {
   readonly async?: true;
   readonly key?: string;
   readonly conversation?: string;
-  /** Answers by the id of their question. */
   readonly input?: TypedInputs;
-  /** `false`: ask no person. */
   readonly person?: false;
   readonly attach?: readonly string[];
   readonly save?: string;

@@ -96,10 +96,7 @@ async function checkGatewayAndAgents(terminal: Terminal, options: Options): Prom
 }
 
 /** The file with the agents; `undefined` when there is none and no setting names one. */
-function agentsFileOf(
-  { value, origins, folder }: LoadedConfig<GatewayConfig>,
-  cwd: string,
-): string | undefined {
+function agentsFileOf({ value, origins, folder }: LoadedConfig<GatewayConfig>, cwd: string) {
   if (value.registry.kind !== 'yaml') return undefined;
   const path = resolve(folder, value.registry.path);
   if (origins.get('registry.path')?.kind === 'default' && !existsSync(path)) return undefined;

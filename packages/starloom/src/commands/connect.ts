@@ -12,18 +12,15 @@ import { clientFile, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { diffLines, line, paint, paintChange } from '../terminal-text.ts';
 
-/** What is put where in a file. */
 type Entry = readonly [path: readonly string[], value: object];
 
 interface ClientRow {
   /** Below the folder of the project, or below the home folder. */
   readonly file: readonly [where: 'project' | 'home', path: string];
-  /** The map of the file that holds servers. */
   readonly servers: string;
   /** The key is for clients that read no variables. */
   readonly server: (url: string, key: string) => object;
   readonly beside?: Entry;
-  /** What the user does after that. */
   readonly next: string;
   readonly hasKey?: true;
 }
@@ -31,7 +28,6 @@ interface ClientRow {
 const EXPORT = 'start the client from a shell that has STARLOOM_KEY';
 const PRIVATE = 'the key is in the file in plain text: keep the file private';
 const bearer = (value: string) => ({ Authorization: `Bearer ${value}` });
-/** As clients write variables. */
 const variable = (name: string) => `\${${name}}`;
 const VSCODE_INPUT = {
   type: 'promptString',
@@ -209,7 +205,6 @@ async function apply(
 
 const CONTEXT = 2;
 
-/** What differs, with a little around it. */
 function diff(before: string, after: string): readonly string[] {
   const old = before === '' ? [] : before.trimEnd().split('\n');
   const now = after.trimEnd().split('\n');

@@ -28,7 +28,6 @@ async function printConsoleLink(terminal: Terminal, { json }: GlobalOptions): Pr
   terminal.tell('It works once, within ten minutes.');
 }
 
-/** Where the page is, with the code for it. */
 export function toConsoleLink(url: string, code: string): string {
   const { href } = new URL('/console/', url);
   return `${href}#code=${code}`;

@@ -106,7 +106,6 @@ function showJob(terminal: Terminal, job: JobDocument, json = false): void {
   terminal.print(json ? toSafeJson({ job }) : toPage(job));
 }
 
-/** A job as a person reads it. */
 export function toPage(job: JobDocument, now = Date.now()): string {
   const { job_id, state, attempt, retry_of = '', created_at, updated_at, error, inputs } = job;
   const facts: [string, string][] = [
@@ -128,7 +127,6 @@ export function toPage(job: JobDocument, now = Date.now()): string {
   ].join('\n');
 }
 
-/** Why the job did not succeed, and what to do about it. */
 function failureLines({ job_id, error }: JobDocument): string[] {
   if (error === undefined) return [];
   const fix = typedFix({ job_id, ...error.details });

@@ -137,7 +137,6 @@ async function createPassport(
   }
 }
 
-/** Of the certificate that a passport is bound to, if it is. */
 async function thumbprintOf({ certificate, structured }: PassportCreateOptions) {
   if (certificate === undefined) return undefined;
   if (structured) {

@@ -241,7 +241,6 @@ interface ShareOptions extends GlobalOptions {
   readonly clear?: true;
 }
 
-/** One set of rules for all gateways of the realm. */
 async function sharePolicy(terminal: Terminal, path: string | undefined, options: ShareOptions) {
   const { env, cwd } = terminal;
   if ((path === undefined) === (options.clear === undefined)) {

@@ -14,7 +14,6 @@ import type { AgentView } from '../tool-payloads.ts';
 export interface Target {
   readonly agentId: string | undefined;
   readonly capability: string;
-  /** What is left of the words. */
   readonly rest: readonly string[];
 }
 

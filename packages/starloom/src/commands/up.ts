@@ -132,10 +132,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
 }
 
 /** Only for a person at a terminal: a log would keep the link. The gateway serves without it, too. */
-async function consoleLink(
-  { gateway, observer }: OpenedGateway,
-  url: string,
-): Promise<string | undefined> {
+async function consoleLink({ gateway, observer }: OpenedGateway, url: string) {
   try {
     const code = await gateway.createConsoleCode(LOCAL_KEY.key_id);
     return code && (await import('./console.ts')).toConsoleLink(url, code);
@@ -170,13 +167,11 @@ interface BannerInput {
   readonly clientFile: string | undefined;
   readonly samples: boolean;
   readonly agents: readonly AgentRecord[];
-  /** Width of the terminal, if it is one. */
   readonly columns: number | undefined;
   /** Link to the console, good once; only for a person. */
   readonly page?: string | undefined;
 }
 
-/** What runs, where it is, and what to try next. */
 export function banner(input: BannerInput): string {
   const { url, key, clientFile, samples, agents, columns = Number.POSITIVE_INFINITY } = input;
   const { page } = input;

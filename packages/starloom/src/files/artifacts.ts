@@ -13,7 +13,6 @@ import { endingFor } from './attachments.ts';
 interface SaveOptions {
   readonly folder: string;
   readonly cwd: string;
-  /** Overwrite files that were there before. */
   readonly force: boolean;
 }
 
@@ -166,13 +165,11 @@ export function safeFileName(name: string): string {
   return DEVICES.test(kept) ? `_${kept}` : kept;
 }
 
-/** `report.md` as `report-2.md`. */
 function addNumber(name: string, number: number): string {
   const { stem, ending } = split(name);
   return `${stem}-${number}${ending}`;
 }
 
-/** At the end of the stem, so that the ending stays. */
 function shorten(name: string): string {
   const { stem, ending } = split(name);
   let kept = stem;

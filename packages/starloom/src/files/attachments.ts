@@ -111,13 +111,11 @@ const TYPES: Readonly<Record<string, string>> = {
   pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
 };
 
-/** `undefined` for an ending that is not known. */
 export function mediaTypeOf(fileName: string): string | undefined {
   const ending = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? '';
   return Object.hasOwn(TYPES, ending) ? TYPES[ending] : undefined;
 }
 
-/** With its dot; empty for a type that is not known. */
 export function endingFor(mediaType: string): string {
   const type = mediaType.split(';')[0]?.trim().toLowerCase();
   const ending = Object.keys(TYPES).find((each) => TYPES[each] === type);

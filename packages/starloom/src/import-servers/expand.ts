@@ -51,7 +51,6 @@ export function expandText(text: string, context: ExpandContext): Expanded {
 interface Variable {
   readonly name: string;
   readonly fallback?: string;
-  /** What the client asks a person for instead. */
   readonly input?: string;
 }
 

@@ -15,7 +15,6 @@ import { toAgentId } from '../to-agent-id.ts';
 import { type ConvertContext, ServerConversion } from './to-server-manifest.ts';
 
 export interface PlannedServer {
-  /** Its name in the client. */
   readonly name: string;
   readonly agent_id: string;
   /** `taken`: another agent has the name, and only --force replaces it. */
@@ -34,7 +33,6 @@ interface PlanOptions extends Omit<ConvertContext, 'client' | 'secretFile'> {
   readonly existing: readonly Manifest[];
   readonly only: readonly string[] | undefined;
   readonly force: boolean;
-  /** Where files with secrets go. */
   readonly secretsFolder: string;
 }
 
@@ -105,23 +103,19 @@ function chooseServers({ servers, file }: ClientFile, only: readonly string[] | 
 
 export interface ClientServer {
   readonly name: string;
-  /** Where its entry stands in the file. */
   readonly path: KeyPath;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
 export interface ClientFile {
-  /** As the person named it. */
   readonly file: string;
   readonly servers: readonly ClientServer[];
   readonly warnings: readonly Problem[];
   /** The folder of the project that the file belongs to, if it belongs to one. */
   readonly projectFolder: string | undefined;
-  /** The place of an entry, for problems. */
   readonly placeOf: (path: KeyPath) => Pick<Problem, 'file' | 'line' | 'column'>;
 }
 
-/** Keys under which clients keep their servers. */
 const SHAPES: readonly { readonly path: readonly string[]; readonly of: string }[] = [
   { path: ['mcpServers'], of: 'Claude, Cursor, Windsurf, Gemini, .mcp.json' },
   { path: ['servers'], of: 'VS Code, mcp.json' },

@@ -40,7 +40,6 @@ export class AgentServer {
     this.#options = options;
   }
 
-  /** How many are under way. */
   get calls(): number {
     return this.#calls;
   }
@@ -104,7 +103,6 @@ export class AgentServer {
   }
 }
 
-/** Runs the envelope; the last event ends the stream. */
 async function call(stream: ServedStream, adapter: Adapter, log: Log): Promise<unknown> {
   const envelope = readEnvelope(stream.params.envelope);
   const { trace_id } = envelope.trace;

@@ -13,9 +13,7 @@ import { failure } from '../reasons.ts';
 interface DialerOptions {
   readonly url: string;
   readonly key: string;
-  /** Who connects. */
   readonly hello: { readonly node_id: string; readonly run_id: string };
-  /** The agents that are offered now. */
   readonly offers: () => readonly Fields[];
   readonly serve: (stream: ServedStream) => Promise<unknown>;
   readonly onEvent: (event: DialerEvent) => void;
@@ -58,7 +56,6 @@ export class GatewayDialer {
     this.#running = this.#run();
   }
 
-  /** How the first attempt ended. */
   get first(): Promise<void> {
     return this.#first.promise;
   }

@@ -16,7 +16,6 @@ interface OpenNodeOptions {
   readonly nodeId: string;
   readonly gateways: readonly string[];
   readonly key: string;
-  /** Path of the file with the agents. */
   readonly agents: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stateFolder?: string | undefined;
@@ -24,7 +23,6 @@ interface OpenNodeOptions {
   readonly onEvent: (event: DialerEvent) => void;
   /** In place of the adapters of the product. */
   readonly openAdapter?: ConstructorParameters<typeof AdapterPool>[0]['open'];
-  /** How long the end waits for calls. */
   readonly drainMs?: number;
 }
 
