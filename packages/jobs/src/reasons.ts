@@ -161,9 +161,9 @@ export const failure = reasonTable({
     message: 'The job database was written by a newer version',
     fix: 'Use the newer version of starloom',
   },
-  older_gateways: {
+  older_store: {
     code: 'OVERLOADED',
-    message: 'Gateways of an earlier version use the job database',
-    fix: 'Stop all gateways that use this database, then start them with this version',
+    message: 'The job database was written by an earlier version',
+    fix: 'Set `jobs.url` to another database, or drop its schemas starloom_jobs and starloom_queue',
   },
 });
