@@ -19,7 +19,6 @@ import { decodeRecord, SqliteJournal } from './embedded/sqlite-journal.ts';
 import { CoordinationMachine } from './engine/coordination-machine.ts';
 import type { AskedEventLimits } from './engine/event-log.ts';
 import { engineTime, MachineStore } from './engine/machine-store.ts';
-import type { OperationName, Operations } from './engine/operations.ts';
 import { HEAD } from './partitions.ts';
 import { inBatches } from './support/in-batches.ts';
 
@@ -156,17 +155,6 @@ class Replay implements LogReader {
     this.#checkpoint.noteRecord(partition, text.length);
     if (sequence <= (this.#included.get(partition) ?? 0)) return;
     if (operation === 'drop') this.#machine.drop(partition, now);
-    else applyAny(this.#machine, partition, now, operation, args);
+    else this.#machine.apply(partition, now, operation, ...(args as never));
   }
-}
-
-/** The record says which operation it was; its arguments are those that operation was given. */
-function applyAny<Name extends OperationName>(
-  machine: CoordinationMachine,
-  partition: string,
-  now: number,
-  operation: Name,
-  args: readonly unknown[],
-): void {
-  machine.apply(partition, now, operation, ...(args as Operations[Name]['args']));
 }

@@ -60,12 +60,6 @@ function passes({ type, agent_id }: JsonObject, { authors, types }: EventFilter)
   return !authors || authors.includes(String(agent_id));
 }
 
-interface FilteredPage {
-  readonly events: readonly JsonObject[];
-  readonly cursor: number;
-  readonly snapshot_required?: true;
-}
-
 const PAGE = 500;
 /** Of one answer: a client that wants more reads on. */
 const MAX_SIZE = 4 * 1024 * 1024;
@@ -80,7 +74,7 @@ export async function readEvents(
   after: number | undefined,
   limit: number,
   filter: EventFilter,
-): Promise<FilteredPage> {
+): Promise<{ events: readonly JsonObject[]; cursor: number; snapshot_required?: true }> {
   const { version } = await store.read(partition, []);
   if (after !== undefined && after > version) {
     throw failure('cursor_from_the_future', { current_version: version });

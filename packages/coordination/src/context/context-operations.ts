@@ -177,6 +177,11 @@ export function toView({ entries }: Snapshot): ContextView {
   return { version: entries.get(HEAD)?.version ?? 0, entries: new Map(context) };
 }
 
+/** What clients read of a context. */
+export function toContext(view: ContextView) {
+  return { context: valuesOf(view), version: view.version, versions: versionsOf(view) };
+}
+
 export function valuesOf({ entries }: ContextView): Record<string, Json> {
   return Object.fromEntries([...entries].map(([key, { value }]) => [key, value]));
 }

@@ -32,18 +32,9 @@ export class Peer {
   #speaker: string | undefined;
 
   constructor(services: Services, connection: RpcConnection) {
-    const { store, access, feeds, limits, budgets } = services;
     this.#services = services;
     this.#connection = connection;
-    this.feeds = new PeerFeeds({
-      principalId: connection.principal.id,
-      store,
-      access,
-      feeds,
-      limits,
-      budgets,
-      connection,
-    });
+    this.feeds = new PeerFeeds(services, connection);
     const { agent } = connection;
     if (agent) this.#remember(agent.id, agent.epoch);
   }

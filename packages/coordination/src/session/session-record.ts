@@ -19,7 +19,6 @@ export const accessSchema = z
     principals: z.record(z.string(), roleSchema),
   })
   .meta({ title: 'SessionAccess' });
-export type AccessList = z.infer<typeof accessSchema>;
 
 export const metaSchema = z.object({
   session_id: z.string(),
@@ -69,6 +68,15 @@ export function membersIn({ entries }: Snapshot): readonly Member[] {
     .map(([, { value }]) => memberSchema.parse(value));
 }
 
+/** The session, unless it has ended, with those of its members that are the principal's. */
+export function sessionFor(snapshot: Snapshot, principalId: string) {
+  const session = metaIn(snapshot);
+  const members = membersIn(snapshot).filter(({ principal }) => principal === principalId);
+  return session && session.state !== 'ended' && members.length > 0
+    ? { session, agentIds: new Set(members.map(({ agent_id }) => agent_id)) }
+    : undefined;
+}
+
 const rosterSchema = z.array(z.string());
 
 export function parseRoster(value: Json | undefined): readonly string[] {
@@ -112,15 +120,22 @@ export function ownRole(roles: Readonly<Record<string, Role>>, id: string): Role
   return Object.hasOwn(roles, id) ? roles[id] : undefined;
 }
 
-/** All members of a session. */
+/** All members of a session, and these entries. */
+export async function readWithMembers(
+  store: CoordinationStore,
+  partition: string,
+  keys: readonly string[],
+): Promise<Snapshot> {
+  const { entries } = await store.read(partition, [ROSTER]);
+  const members = parseRoster(entries.get(ROSTER)?.value).map(keyOf.member);
+  return await store.read(partition, [...keys, ...members]);
+}
+
 export async function readMembers(
   store: CoordinationStore,
   partition: string,
 ): Promise<readonly Member[]> {
-  const { entries } = await store.read(partition, [ROSTER]);
-  const keys = parseRoster(entries.get(ROSTER)?.value).map(keyOf.member);
-  if (keys.length === 0) return [];
-  return membersIn(await store.read(partition, keys));
+  return membersIn(await readWithMembers(store, partition, []));
 }
 
 /** Those of the agents that are members of the session. */

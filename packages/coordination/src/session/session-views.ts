@@ -8,22 +8,21 @@ import {
   contextEventSchema,
   isContextUpdate,
 } from '../context/context-event.ts';
-import { toView, valuesOf, versionsOf } from '../context/context-operations.ts';
+import { toView, valuesOf } from '../context/context-operations.ts';
 import type { Snapshot } from '../coordination-store.ts';
 import type { Following } from '../feed/event-feed.ts';
 import { idsIn, keyOf, partitionOf, SESSIONS } from '../partitions.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
-import { type Member, membersIn, metaIn, type SessionMeta } from './session-record.ts';
+import { type Member, membersIn, metaIn, type SessionMeta, sessionFor } from './session-record.ts';
 
 export interface SessionView {
   readonly session: SessionMeta;
   readonly members: readonly Member[];
   readonly locks: readonly SessionLock[];
   readonly context: Readonly<Record<string, Json>>;
-  /** Of the context, and of each of its keys. */
+  /** Of the context. */
   readonly version: number;
-  readonly versions: Readonly<Record<string, number>>;
 }
 
 export interface SessionLock {
@@ -96,7 +95,6 @@ export class SessionViews {
       })),
       context: valuesOf(context),
       version: context.version,
-      versions: versionsOf(context),
     };
   }
 
@@ -137,8 +135,7 @@ export class SessionViews {
 }
 
 function visibleTo(snapshot: Snapshot, principalId: string | undefined): SessionMeta | undefined {
+  if (principalId !== undefined) return sessionFor(snapshot, principalId)?.session;
   const meta = metaIn(snapshot);
-  if (!meta || meta.state === 'ended') return undefined;
-  const isOwn = (member: Member) => member.principal === principalId;
-  return principalId === undefined || membersIn(snapshot).some(isOwn) ? meta : undefined;
+  return meta?.state === 'ended' ? undefined : meta;
 }
