@@ -222,7 +222,6 @@ export class AgentRegistry {
     return found;
   }
 
-  /** Agents that are there and offer the capability. */
   async find(capability: string): Promise<readonly AgentRecord[]> {
     const agents = await this.some(await this.#index.find(capability));
     return agents.filter((agent) => isOffering(agent, capability));
@@ -237,7 +236,6 @@ export class AgentRegistry {
     return 0;
   }
 
-  /** Those of the agents whose registration has not ended. */
   async alive(agentIds: readonly string[]): Promise<readonly string[]> {
     const leases = await inBatches(agentIds, (agentId) => this.#lease(agentId));
     return agentIds.filter((_, index) => leases[index] !== undefined);

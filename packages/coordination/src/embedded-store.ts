@@ -112,22 +112,14 @@ class Replay implements LogReader {
   readonly #reader = new PartitionReader();
   /** The last record that is in the snapshot of a partition. */
   readonly #included = new Map<string, number>();
-  #last = 0;
-  #now = 0;
+  /** The last record there is. */
+  last = 0;
+  /** The latest time in the log. */
+  now = 0;
 
   constructor(machine: CoordinationMachine, checkpoint: LogCheckpoint) {
     this.#machine = machine;
     this.#checkpoint = checkpoint;
-  }
-
-  /** The last record there is. */
-  get last(): number {
-    return this.#last;
-  }
-
-  /** The latest time in the log. */
-  get now(): number {
-    return this.#now;
   }
 
   snapshots(rows: readonly SnapshotRow[]): void {
@@ -140,7 +132,7 @@ class Replay implements LogReader {
 
   records(first: number, texts: readonly string[]): void {
     for (const [index, text] of texts.entries()) this.#apply(first + index, text);
-    this.#last = first + texts.length - 1;
+    this.last = first + texts.length - 1;
   }
 
   #restore(partition: string, sequence: number): void {
@@ -151,7 +143,7 @@ class Replay implements LogReader {
 
   #apply(sequence: number, text: string): void {
     const { partition, now, operation, args } = decodeRecord(text);
-    this.#now = now;
+    this.now = now;
     this.#checkpoint.noteRecord(partition, text.length);
     if (sequence <= (this.#included.get(partition) ?? 0)) return;
     if (operation === 'drop') this.#machine.drop(partition, now);

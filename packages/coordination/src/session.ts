@@ -127,7 +127,6 @@ export class Sessions {
     }
   }
 
-  /** Takes a member out, with all that it holds. */
   async remove({ sessionId, partition }: Access, agentId: string, reason: string): Promise<void> {
     const { store, sessionIndex } = this.#options;
     const key = keyOf.member(agentId);
@@ -230,7 +229,6 @@ function roleFor(
   return role;
 }
 
-/** Is the member already in the session as it would be after joining? */
 function isSameMember(before: Member, { role, epoch, principal }: Member): boolean {
   const isSameRegistration = before.epoch === epoch && before.connected;
   return isSameRegistration && before.role === role && before.principal === principal;

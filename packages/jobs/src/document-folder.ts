@@ -49,7 +49,6 @@ export class DocumentFolder {
     await rm(this.#folder(jobId), { recursive: true, force: true });
   }
 
-  /** Deletes the file that a stored text names. */
   async discard(stored: string): Promise<void> {
     if (!stored.startsWith(FILE_MARK)) return;
     await rm(this.#find(stored).path, { force: true });

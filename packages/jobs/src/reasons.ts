@@ -4,7 +4,6 @@ const CHECK_DISK = 'Check the disk of the state folder, then start the gateway a
 const WRITABLE =
   'Let the gateway write to the state folder, check its disk, then start the gateway again';
 
-/** Why jobs are refused or fail. */
 export const failure = reasonTable({
   job_not_found: {
     code: 'JOB_NOT_FOUND',

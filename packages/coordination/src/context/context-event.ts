@@ -54,7 +54,6 @@ export function filterEvent(stored: StoredEvent, filter: EventFilter): JsonObjec
   };
 }
 
-/** Is it of a type and by an author that were asked for? */
 function passes({ type, agent_id }: JsonObject, { authors, types }: EventFilter): boolean {
   if (types && !types.includes(String(type))) return false;
   return !authors || authors.includes(String(agent_id));

@@ -69,7 +69,6 @@ const updateParams = request({
     .describe('These keys must be at these versions; 0 means absent'),
   cause: z.string().max(2_000).optional().describe('Why, for the history'),
 });
-/** A change of the context. */
 export type ContextUpdate = z.output<typeof updateParams>;
 
 export const contextCoordinatorMethods = {

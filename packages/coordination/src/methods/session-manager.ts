@@ -75,7 +75,6 @@ const forkParams = request({
   mode: mode.optional(),
   ttl_ms: sessionTtl.optional(),
 });
-/** A session that begins with the context of another. */
 export type ForkRequest = z.output<typeof forkParams>;
 
 const changedState = z.object({ session_id: z.string(), state: stateSchema });

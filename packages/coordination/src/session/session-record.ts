@@ -41,7 +41,6 @@ export const memberSchema = z.object({
   agent_id: z.string(),
   principal: z.string(),
   role: roleSchema,
-  /** The epoch under which the agent takes part. */
   epoch: z.number(),
   connected: z.boolean(),
   joined_at: z.number(),
@@ -49,7 +48,6 @@ export const memberSchema = z.object({
 });
 export type Member = z.infer<typeof memberSchema>;
 
-/** The session, as a snapshot of its partition has it. */
 export function metaIn({ entries }: Snapshot): SessionMeta | undefined {
   const entry = entries.get(META);
   return entry && metaSchema.parse(entry.value);
@@ -138,7 +136,6 @@ export async function readMembers(
   return membersIn(await readWithMembers(store, partition, []));
 }
 
-/** Those of the agents that are members of the session. */
 export async function membersAmong(
   store: CoordinationStore,
   sessionId: string,

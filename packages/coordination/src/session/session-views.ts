@@ -53,7 +53,6 @@ export class SessionViews {
     this.#options = options;
   }
 
-  /** Ids of sessions that have not ended. */
   async ids(principalId: string | undefined): Promise<readonly string[]> {
     const { store, sessionIndex } = this.#options;
     if (principalId !== undefined) return [...(await sessionIndex.ofPrincipal(principalId)).keys()];
@@ -123,7 +122,6 @@ export class SessionViews {
     return { changes };
   }
 
-  /** Calls back after each event of a session. */
   follow(sessionId: string, onEvent: () => void): Promise<Following> {
     const { feeds, limits } = this.#options;
     return feeds.follow(partitionOf.session(sessionId), {

@@ -86,7 +86,6 @@ export class AgentTurns {
     return [...this.#chosen.values()];
   }
 
-  /** Agents that have as many as they may. */
   get full(): readonly string[] {
     return [...this.#running].filter(([, n]) => n >= this.#perAgent).map(([agent]) => agent);
   }
