@@ -15,11 +15,6 @@ export interface CachedCall<Result>
   readonly claim_ttl_ms?: number;
 }
 
-export interface CacheUser {
-  readonly cache: Service<'tool_cache'>;
-  readonly log: Log;
-}
-
 const WAIT_MS = 60_000;
 const CLAIM_TTL_MS = 600_000;
 /** Bad parameters, or not authorised: what the caller has to put right. */
@@ -27,7 +22,7 @@ const MISTAKES = [-32602, -32001];
 
 /** A result that was computed is given, also when it cannot be kept for others. */
 export async function cached<Result>(
-  { cache, log }: CacheUser,
+  { cache, log }: { readonly cache: Service<'tool_cache'>; readonly log: Log },
   { compute, wait_ms = WAIT_MS, claim_ttl_ms = CLAIM_TTL_MS, ...entry }: CachedCall<Result>,
 ): Promise<Result> {
   const { ttl_ms: _, tags: __, dependencies: ___, ...name } = entry;

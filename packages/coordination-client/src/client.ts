@@ -142,7 +142,6 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     return this.#options.agentId;
   }
 
-  /** The epoch of the agent's present registration. */
   get epoch(): number {
     return this.#epoch ?? 0;
   }
@@ -174,7 +173,6 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     return await cached({ cache: this.cache, log: this.#log }, call);
   }
 
-  /** Ends the registration of the agent, then the connection. */
   async unregister(): Promise<void> {
     this.#heartbeat.stop();
     try {
@@ -254,7 +252,6 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     this.emit('closed', reason);
   }
 
-  /** Resumes the same registration; false when it has ended. */
   async #goOn(send: Send): Promise<boolean> {
     try {
       const { agentId: agent_id } = this;

@@ -8,7 +8,6 @@ import { type FabricError, RecentMap } from '@starloom/core';
 import { failure, NOT_FOUND, STALE } from './reasons.ts';
 import { rpcCodeOf } from './requests.ts';
 
-/** A lock that this client has. */
 export interface HeldLock {
   readonly session_id: string;
   readonly resource: string;
@@ -62,7 +61,6 @@ export class KnownLocks {
     return typeof ending === 'object' ? ending : undefined;
   }
 
-  /** Those held in a session, or all. */
   list(sessionId?: unknown): readonly HeldLock[] {
     const locks = [...this.#held.values()].map(({ lock }) => lock);
     return locks.filter(({ session_id }) => sessionId === undefined || session_id === sessionId);

@@ -40,7 +40,6 @@ export interface LinkOptions {
   readonly onHeard: () => void;
   readonly onPush: (method: string, params: Params) => void;
   readonly onLost: () => void;
-  /** There will be no other connection. */
   readonly onClosed: (reason: FabricError) => void;
   readonly requestMs: number;
   /** How long a request may take without which there is no connection to be used. */
@@ -48,8 +47,6 @@ export interface LinkOptions {
   readonly backoffMs: { readonly least: number; readonly most: number };
 }
 
-/** What is sent by either. */
-export type Sends = Pick<Link, 'request' | 'requestHere'>;
 export type Send = (method: string, params: Params, onLate?: OnLate) => Promise<unknown>;
 
 export const MAX_IN_FLIGHT = { brief: 256, waiting: 500 } as const;

@@ -8,7 +8,6 @@ interface Notice {
   readonly cursor: number;
 }
 
-/** Events of a client. */
 export interface ClientEvents {
   disconnected: [];
   reconnected: [];

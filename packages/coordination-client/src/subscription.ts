@@ -79,7 +79,6 @@ export class ClientSubscription {
     return this.#id;
   }
 
-  /** Nothing more is to come of it. */
   get isOver(): boolean {
     return this.#isClosed || this.#ending !== undefined;
   }
@@ -108,7 +107,6 @@ export class ClientSubscription {
     this.#id = undefined;
   }
 
-  /** What the server pushed for this subscription. */
   take(push: Push): void {
     if (this.isOver || this.#isBehind) return;
     if (this.#waiting.length < MAX_WAITING) this.#waiting.push(push);
@@ -221,7 +219,6 @@ export class ClientSubscription {
   }
 }
 
-/** A change of a context, as it is pushed. */
 export interface ContextChange {
   readonly session_id: string;
   readonly agent_id: string;

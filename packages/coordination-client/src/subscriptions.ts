@@ -57,7 +57,6 @@ export class Subscriptions {
     return subscription;
   }
 
-  /** Begins all of them again on a new connection. */
   async restart(send: Send): Promise<void> {
     this.#here = send;
     this.#early.clear();
@@ -183,7 +182,6 @@ class EarlyPushes {
   readonly #kept = new Map<string, Kept>();
   #awaited = 0;
 
-  /** Keeps pushes until the work is done. */
   async keepDuring<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#awaited += 1;
     try {

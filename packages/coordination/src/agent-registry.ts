@@ -157,25 +157,16 @@ export class AgentRegistry {
   }
 
   /** Without an epoch the heartbeat is for the present registration. */
-  async heartbeat(
-    { agentId, epoch }: Caller,
-    status?: AgentState,
-  ): Promise<{
-    status: AgentState;
-    next_before: number;
-    epoch: number;
-    instance: ServedInstance | undefined;
-  }> {
+  async heartbeat({ agentId, epoch }: Caller, status?: AgentState) {
     const { store, clock } = this.#options;
     const stored = await readAgent(store, agentId);
     if (stored === undefined) throw unknownAgent(agentId, 'agent_registry.register first');
     const token = epoch ?? stored.record.epoch;
     const lease = await store.renew(AGENTS, { resource: agentId, token }, this.#leaseMs);
     if (lease === undefined) throw registrationEnded(agentId, token);
-    const record = { ...stored.record, last_seen: clock.now(), epoch: token };
-    const alive = { ...record, status: status ?? record.status };
-    await this.#write(alive);
-    const { status: now, instance } = alive;
+    const { status: before, instance } = stored.record;
+    const now = status ?? before;
+    await this.#write({ ...stored.record, last_seen: clock.now(), epoch: token, status: now });
     return { status: now, next_before: lease.expiresAt, epoch: token, instance };
   }
 
@@ -187,11 +178,8 @@ export class AgentRegistry {
     if (token !== stored.record.epoch) throw registrationEnded(agentId, token);
     await store.release(AGENTS, { resource: agentId, token });
     await presence.retire(agentId, token, 'unregistered');
-    await this.#delete(agentId, token, {
-      type: 'agent.unregistered',
-      agent_id: agentId,
-      epoch: token,
-    });
+    const event = { type: 'agent.unregistered', agent_id: agentId, epoch: token };
+    await this.#delete(agentId, token, event);
     return { unregistered: true };
   }
 
@@ -234,7 +222,6 @@ export class AgentRegistry {
     return found;
   }
 
-  /** Agents that are there and offer the capability. */
   async find(capability: string): Promise<readonly AgentRecord[]> {
     const agents = await this.some(await this.#index.find(capability));
     return agents.filter((agent) => isOffering(agent, capability));
@@ -249,7 +236,6 @@ export class AgentRegistry {
     return 0;
   }
 
-  /** Those of the agents whose registration has not ended. */
   async alive(agentIds: readonly string[]): Promise<readonly string[]> {
     const leases = await inBatches(agentIds, (agentId) => this.#lease(agentId));
     return agentIds.filter((_, index) => leases[index] !== undefined);

@@ -17,7 +17,6 @@ type Running = 'subscriptions_per_principal' | 'waits_per_principal';
 
 /** What a write takes beside its values: the event, names, versions. */
 const WRITE_BYTES = 512;
-/** The index of a capability. */
 const CAPABILITY_BYTES = 1_024;
 const DAY_MS = 86_400_000;
 const REMEMBERED = 10_000;

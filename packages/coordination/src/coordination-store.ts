@@ -43,7 +43,6 @@ export interface Commit {
   readonly idempotency?: Idempotency | undefined;
 }
 
-/** Identifies a request that comes again. */
 export interface Idempotency {
   readonly key: string;
   /** What is asked for: another request with the same key is `reused`, and does nothing. */
@@ -125,7 +124,6 @@ export interface ReleaseResult {
   readonly granted: readonly Lease[];
 }
 
-/** A place in the queue of a resource. */
 export interface Waiting {
   readonly ticket: string;
   readonly resource: string;

@@ -99,7 +99,6 @@ class Sweeper {
     return this.#running;
   }
 
-  /** Settles when no sweep is under way. */
   async idle(): Promise<void> {
     await this.#running?.catch(() => undefined);
   }

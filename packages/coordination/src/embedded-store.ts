@@ -19,7 +19,6 @@ import { decodeRecord, SqliteJournal } from './embedded/sqlite-journal.ts';
 import { CoordinationMachine } from './engine/coordination-machine.ts';
 import type { AskedEventLimits } from './engine/event-log.ts';
 import { engineTime, MachineStore } from './engine/machine-store.ts';
-import type { OperationName, Operations } from './engine/operations.ts';
 import { HEAD } from './partitions.ts';
 import { inBatches } from './support/in-batches.ts';
 
@@ -113,22 +112,14 @@ class Replay implements LogReader {
   readonly #reader = new PartitionReader();
   /** The last record that is in the snapshot of a partition. */
   readonly #included = new Map<string, number>();
-  #last = 0;
-  #now = 0;
+  /** The last record there is. */
+  last = 0;
+  /** The latest time in the log. */
+  now = 0;
 
   constructor(machine: CoordinationMachine, checkpoint: LogCheckpoint) {
     this.#machine = machine;
     this.#checkpoint = checkpoint;
-  }
-
-  /** The last record there is. */
-  get last(): number {
-    return this.#last;
-  }
-
-  /** The latest time in the log. */
-  get now(): number {
-    return this.#now;
   }
 
   snapshots(rows: readonly SnapshotRow[]): void {
@@ -141,7 +132,7 @@ class Replay implements LogReader {
 
   records(first: number, texts: readonly string[]): void {
     for (const [index, text] of texts.entries()) this.#apply(first + index, text);
-    this.#last = first + texts.length - 1;
+    this.last = first + texts.length - 1;
   }
 
   #restore(partition: string, sequence: number): void {
@@ -152,21 +143,10 @@ class Replay implements LogReader {
 
   #apply(sequence: number, text: string): void {
     const { partition, now, operation, args } = decodeRecord(text);
-    this.#now = now;
+    this.now = now;
     this.#checkpoint.noteRecord(partition, text.length);
     if (sequence <= (this.#included.get(partition) ?? 0)) return;
     if (operation === 'drop') this.#machine.drop(partition, now);
-    else applyAny(this.#machine, partition, now, operation, args);
+    else this.#machine.apply(partition, now, operation, ...(args as never));
   }
-}
-
-/** The record says which operation it was; its arguments are those that operation was given. */
-function applyAny<Name extends OperationName>(
-  machine: CoordinationMachine,
-  partition: string,
-  now: number,
-  operation: Name,
-  args: readonly unknown[],
-): void {
-  machine.apply(partition, now, operation, ...(args as Operations[Name]['args']));
 }

@@ -1,9 +1,5 @@
 export type { AgentRecord } from './agents/agent-record.ts';
-export type {
-  ContextWatcher,
-  PrincipalContext,
-  PrincipalContexts,
-} from './context/principal-contexts.ts';
+export type { ContextWatcher, PrincipalContexts } from './context/principal-contexts.ts';
 export { type Coordination, createCoordination } from './coordination.ts';
 export type {
   AcquireResult,

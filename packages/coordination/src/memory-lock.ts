@@ -35,7 +35,6 @@ export type Acquired =
 export interface BreakTarget {
   readonly resource?: string | undefined;
   readonly lock_token?: number | undefined;
-  /** The agent whose leases are meant. */
   readonly holder?: string | undefined;
 }
 

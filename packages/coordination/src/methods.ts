@@ -73,7 +73,6 @@ const discoveryMethods = {
   }),
 };
 
-/** The row that shows the rest of the table to agents. */
 function describeMethod(table: Readonly<Record<string, Method>>) {
   return defineMethod({
     summary: 'The methods with parameters and results, as JSON Schemas',

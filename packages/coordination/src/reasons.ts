@@ -14,7 +14,6 @@ interface Row extends ReasonRow {
   readonly rpc?: number;
 }
 
-/** A row of the table that refuses a request. */
 const refusal =
   <const Code extends ErrorCode>(code: Code, rpc: number) =>
   <const Message extends string, const Fix extends string>(
@@ -318,7 +317,6 @@ export const failure = reasonTable({
 type Rows = typeof failure.rows;
 type ReasonIn<Key> = Key extends `${infer Name}/${string}` ? Name : Key;
 
-/** Why a request is refused. */
 export type Reason = {
   [Key in keyof Rows]: Rows[Key] extends { readonly rpc: number } ? ReasonIn<Key> : never;
 }[keyof Rows];

@@ -4,22 +4,14 @@
 
 import { FabricError, type Log } from '@starloom/core';
 import type {
-  AcquireResult,
   Commit,
-  CommitResult,
-  CoordinationStore,
-  EventPage,
   Idempotency,
   Lease,
-  LeaseRequest,
-  LockedCommitResult,
-  ReleaseResult,
-  Snapshot,
-  StoreWarning,
-  Waiting,
+  CoordinationStore as Store,
   Write,
 } from './coordination-store.ts';
 import { type AskedEventLimits, toEventLimits } from './engine/event-log.ts';
+import { underLock } from './engine/operations.ts';
 import { findDeadlock, toLockView } from './locks/wait-for-graph.ts';
 import {
   assertVersion,
@@ -60,15 +52,8 @@ const KINDS: readonly KeyKind[] = ['m', 'd', 'e', 'l', 'q'];
 /** Comes and goes with each check. */
 const CHECKED = 'checked';
 
-interface Once {
-  readonly operation: string;
-  readonly idempotency: Idempotency | undefined;
-}
-
-type LeaseId = Pick<Lease, 'resource' | 'token'>;
-
 /** Throws when Redis cannot be reached, is too old, or is not set up for us to write. */
-export async function openRedisStore(options: RedisStoreOptions): Promise<CoordinationStore> {
+export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const { createClient } = await import('redis');
   const connect = () => new RedisConnection({ ...options, createClient });
   const commands = connect();
@@ -95,7 +80,7 @@ async function checkOnce(store: RedisStore, log: Log): Promise<void> {
   }
 }
 
-class RedisStore implements CoordinationStore {
+class RedisStore implements Store {
   readonly #commands: RedisConnection;
   readonly #connect: () => RedisConnection;
   readonly #log: Log;
@@ -117,92 +102,72 @@ class RedisStore implements CoordinationStore {
     this.#scripts = createScripts(timeKey);
   }
 
-  async read(partition: string, keys?: readonly string[]): Promise<Snapshot> {
+  read: Store['read'] = async (partition, keys) => {
     const script = keys === undefined ? this.#scripts.readAll : this.#scripts.readKeys;
-    const reply = this.#look<replies.SnapshotReply>(script, partition, 'd', keys ?? []);
-    return replies.toSnapshot(await reply);
-  }
+    return replies.toSnapshot(await this.#look(script, partition, 'd', keys));
+  };
 
-  async events(partition: string, after: number, limit: number): Promise<EventPage> {
+  events: Store['events'] = async (partition, after, limit) => {
     const args = [String(after), String(limit + 1)];
-    const reply = this.#look<replies.EventsReply>(this.#scripts.events, partition, 'e', args);
-    return replies.toEventPage(await reply, after, limit);
-  }
+    const reply = await this.#look<replies.EventsReply>(this.#scripts.events, partition, 'e', args);
+    return replies.toEventPage(reply, after, limit);
+  };
 
-  async leases(partition: string, resource?: string): Promise<readonly Lease[]> {
-    const args = resource === undefined ? [] : [resource];
-    return replies.toLeases(await this.#look(this.#scripts.lists, partition, 'l', args));
-  }
+  leases: Store['leases'] = async (partition, resource) =>
+    replies.toLeases(await this.#list(partition, 'l', resource));
 
-  async waiting(partition: string, resource?: string): Promise<readonly Waiting[]> {
-    const args = resource === undefined ? [] : [resource];
-    return replies.toWaiting(await this.#look(this.#scripts.lists, partition, 'q', args));
-  }
+  waiting: Store['waiting'] = async (partition, resource) =>
+    replies.toWaiting(await this.#list(partition, 'q', resource));
 
-  async deadlock(partition: string, place: Pick<Waiting, 'ticket' | 'holder'>) {
+  deadlock: Store['deadlock'] = async (partition, place) => {
     const leases = await this.leases(partition);
     if (!leases.some(({ holder }) => holder === place.holder)) return undefined;
     return findDeadlock(place, toLockView(leases, await this.waiting(partition)));
-  }
+  };
 
-  async commit(partition: string, commit: Commit): Promise<CommitResult> {
+  commit: Store['commit'] = async (partition, commit) => {
     const { fence, idempotency } = commit;
     const args = [fence?.resource ?? '', optional(fence?.token), ...commitArguments(commit)];
     const once = { operation: 'commit', idempotency };
     return replies.toCommitResult(await this.#change(this.#scripts.commit, partition, args, once));
-  }
+  };
 
-  async acquireAndCommit(
-    partition: string,
-    { resource, priority = 0 }: Pick<LeaseRequest, 'resource' | 'holder' | 'priority'>,
-    commit: Omit<Commit, 'fence'>,
-  ): Promise<LockedCommitResult> {
+  acquireAndCommit: Store['acquireAndCommit'] = async (partition, request, commit) => {
+    const { resource, priority = 0 } = request;
+    const script = this.#scripts.acquireAndCommit;
     const args = [resource, String(priority), ...commitArguments(commit)];
-    const { idempotency } = commit;
-    const underLock = idempotency && {
-      ...idempotency,
-      request: `with lock: ${idempotency.request}`,
-    };
-    const once = { operation: 'commit', idempotency: underLock };
-    const reply = this.#change<replies.LockedCommitReply>(
-      this.#scripts.acquireAndCommit,
-      partition,
-      args,
-      once,
-    );
-    return replies.toLockedCommitResult(await reply);
-  }
+    const once = { operation: 'commit', idempotency: underLock(commit) };
+    return replies.toLockedCommitResult(await this.#change(script, partition, args, once));
+  };
 
-  async acquire(partition: string, request: LeaseRequest): Promise<AcquireResult> {
+  acquire: Store['acquire'] = async (partition, request) => {
     const { resource, holder, mode, ttlMs, waitMs = 0, priority = 0, idempotency } = request;
     const args = [resource, holder, mode, String(ttlMs), String(waitMs), String(priority)];
     const once = { operation: 'acquire', idempotency };
-    return replies.toAcquireResult(
-      await this.#change(this.#scripts.acquire, partition, args, once),
-    );
-  }
+    const { acquire } = this.#scripts;
+    return replies.toAcquireResult(await this.#change(acquire, partition, args, once));
+  };
 
-  async renew(partition: string, { resource, token }: LeaseId, ttlMs: number) {
+  renew: Store['renew'] = async (partition, { resource, token }, ttlMs) => {
     const args = [resource, String(token), String(ttlMs)];
     const reply = await this.#change<string | null>(this.#scripts.renew, partition, args);
     return reply === null ? undefined : (JSON.parse(reply) as Lease);
-  }
+  };
 
-  async release(partition: string, { resource, token }: LeaseId): Promise<ReleaseResult> {
+  release: Store['release'] = async (partition, { resource, token }) => {
     const args = [resource, String(token)];
     return replies.toReleaseResult(await this.#change(this.#scripts.release, partition, args));
-  }
+  };
 
-  async breakLease(partition: string, resource: string, token?: number): Promise<ReleaseResult> {
+  breakLease: Store['breakLease'] = async (partition, resource, token) => {
     const args = [resource, optional(token)];
     return replies.toReleaseResult(await this.#change(this.#scripts.breakLease, partition, args));
-  }
+  };
 
-  async cancelWait(partition: string, ticket: string): Promise<boolean> {
-    return (await this.#change<number>(this.#scripts.cancelWait, partition, [ticket])) === 1;
-  }
+  cancelWait: Store['cancelWait'] = async (partition, ticket) =>
+    (await this.#change<number>(this.#scripts.cancelWait, partition, [ticket])) === 1;
 
-  async watch(partition: string, listener: (version: number) => void) {
+  watch: Store['watch'] = async (partition, listener) => {
     this.#streams ??= new StreamReader({
       reader: this.#connect(),
       commands: this.#commands,
@@ -210,13 +175,13 @@ class RedisStore implements CoordinationStore {
       log: this.#log,
     });
     return this.#streams.watch(partition, listener);
-  }
+  };
 
   async tick(): Promise<void> {
     await Promise.all(Array.from({ length: BUCKETS }, (_, bucket) => this.#tick(bucket)));
   }
 
-  async check(): Promise<readonly StoreWarning[]> {
+  async check() {
     await this.commit(CHECKED, { writes: [{ kind: 'put', key: 'at', value: 1 }], event: CHECKED });
     await this.drop(CHECKED);
     this.#streams?.assertWorks();
@@ -252,24 +217,30 @@ class RedisStore implements CoordinationStore {
     script: Script,
     partition: string,
     args: readonly string[],
-    { operation, idempotency }: Once = { operation: '', idempotency: undefined },
+    once?: { readonly operation: string; readonly idempotency: Idempotency | undefined },
   ): Promise<Reply> {
+    const { operation = '', idempotency } = once ?? {};
     const keys = [keyOf('m', partition)];
     if (idempotency) keys.push(answerKey(partition, operation, idempotency.key));
     const settings = `${this.#keep} ${idempotency?.request ?? ''}`;
-    return runScript(this.#commands, script, keys, [
-      baseOf(partition),
-      settings,
+    const all = [baseOf(partition), settings, partition, ...args];
+    return runScript(this.#commands, script, keys, all);
+  }
+
+  #list(partition: string, kind: KeyKind, resource?: string): Promise<replies.ListsReply> {
+    return this.#look(
+      this.#scripts.lists,
       partition,
-      ...args,
-    ]);
+      kind,
+      resource === undefined ? [] : [resource],
+    );
   }
 
   #look<Reply>(
     script: Script,
     partition: string,
     kind: KeyKind,
-    args: readonly string[],
+    args: readonly string[] = [],
   ): Promise<Reply> {
     return runScript(this.#commands, script, [keyOf('m', partition), keyOf(kind, partition)], args);
   }

@@ -32,32 +32,10 @@ const PROBE = 'opened';
 export async function openReopeningStore(options: ReopeningStoreOptions): Promise<Store> {
   const store = new ReopeningStore(options);
   await store.begin();
-  return store.toStore();
+  return store;
 }
 
-type Operation = Exclude<keyof Store, 'failure' | 'watch' | 'close'>;
-
-/** These go to the store as they are, while there is one. */
-const OPERATIONS: Readonly<Record<Operation, true>> = {
-  read: true,
-  commit: true,
-  events: true,
-  acquire: true,
-  renew: true,
-  release: true,
-  breakLease: true,
-  cancelWait: true,
-  leases: true,
-  waiting: true,
-  deadlock: true,
-  acquireAndCommit: true,
-  tick: true,
-  check: true,
-  size: true,
-  drop: true,
-};
-
-class ReopeningStore {
+class ReopeningStore implements Store {
   readonly #options: ReopeningStoreOptions;
   readonly #watched = new Set<Watched>();
   #store: Store | undefined;
@@ -87,23 +65,24 @@ class ReopeningStore {
     return this.#failure;
   }
 
-  toStore(): Store {
-    const operation = (name: Operation) => [
-      name,
-      (...args: never[]) => this.#run((store) => Reflect.apply(store[name], store, args)),
-    ];
-    const names = Object.keys(OPERATIONS) as Operation[];
-    const operations: Pick<Store, Operation> = Object.fromEntries(names.map(operation));
-    const failure = () => this.failure;
-    return {
-      ...operations,
-      get failure() {
-        return failure();
-      },
-      watch: (...args) => this.watch(...args),
-      close: () => this.close(),
-    };
-  }
+  // These go to the store as they are, while there is one.
+  read: Store['read'] = (...args) => this.#run((store) => store.read(...args));
+  commit: Store['commit'] = (...args) => this.#run((store) => store.commit(...args));
+  events: Store['events'] = (...args) => this.#run((store) => store.events(...args));
+  acquire: Store['acquire'] = (...args) => this.#run((store) => store.acquire(...args));
+  renew: Store['renew'] = (...args) => this.#run((store) => store.renew(...args));
+  release: Store['release'] = (...args) => this.#run((store) => store.release(...args));
+  breakLease: Store['breakLease'] = (...args) => this.#run((store) => store.breakLease(...args));
+  cancelWait: Store['cancelWait'] = (...args) => this.#run((store) => store.cancelWait(...args));
+  leases: Store['leases'] = (...args) => this.#run((store) => store.leases(...args));
+  waiting: Store['waiting'] = (...args) => this.#run((store) => store.waiting(...args));
+  deadlock: Store['deadlock'] = (...args) => this.#run((store) => store.deadlock(...args));
+  acquireAndCommit: Store['acquireAndCommit'] = (...args) =>
+    this.#run((store) => store.acquireAndCommit(...args));
+  tick: Store['tick'] = () => this.#run((store) => store.tick());
+  check: Store['check'] = () => this.#run((store) => store.check());
+  size: Store['size'] = (...args) => this.#run((store) => store.size(...args));
+  drop: Store['drop'] = (...args) => this.#run((store) => store.drop(...args));
 
   async watch(partition: string, listener: Listener): Promise<() => Promise<void>> {
     const watched: Watched = { partition, listener, stop: undefined };

@@ -28,13 +28,11 @@ export interface ReplyOptions {
    * it may be done later.
    */
   readonly cut?: AbortSignal | undefined;
-  /** The trace that errors carry. */
   readonly trace?: (() => Trace) | undefined;
 }
 
 export type RpcAnswer = RpcResponse | readonly RpcResponse[] | undefined;
 
-/** One client's side of the conversation. */
 export class RpcPeer {
   readonly #services: Services;
   readonly #peer: Peer;

@@ -3,24 +3,24 @@
 // never lacks one.
 
 import { randomUUID } from 'node:crypto';
-import type { JsonObject } from '@starloom/core';
 import { type Caller, fromHolder } from './agents/caller.ts';
 import type { Commit, Snapshot } from './coordination-store.ts';
 import { jsonBytes } from './json/json.ts';
 import { freeLocks } from './locks/free-locks.ts';
+import type { CreateRequest } from './methods/session-manager.ts';
 import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
 import { assertCount, assertSize, type CoordinationLimits } from './quota/limits.ts';
 import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
 import { type Access, accessKeys, noSession } from './session/session-access.ts';
 import {
-  type AccessList,
   type Member,
   memberIn,
   membersIn,
   metaIn,
   parseRoster,
   type Role,
+  readWithMembers,
   roleOnJoin,
   type SessionMeta,
 } from './session/session-record.ts';
@@ -42,15 +42,7 @@ type SessionsOptions = Pick<
   | 'sessionIndex'
 >;
 
-export interface NewSession {
-  readonly session_id?: string | undefined;
-  readonly metadata?: JsonObject | undefined;
-  readonly mode?: SessionMeta['mode'] | undefined;
-  readonly ttl_ms?: number | undefined;
-  readonly open?: boolean | undefined;
-  readonly access?: Partial<AccessList> | undefined;
-  readonly parent?: SessionMeta['parent'] | undefined;
-}
+type NewSession = Partial<CreateRequest> & Partial<Pick<SessionMeta, 'parent'>>;
 
 export class Sessions {
   readonly #options: SessionsOptions;
@@ -135,7 +127,6 @@ export class Sessions {
     }
   }
 
-  /** Takes a member out, with all that it holds. */
   async remove({ sessionId, partition }: Access, agentId: string, reason: string): Promise<void> {
     const { store, sessionIndex } = this.#options;
     const key = keyOf.member(agentId);
@@ -166,9 +157,7 @@ export class Sessions {
       role: 'reader',
       state: 'any',
     });
-    const { entries } = await store.read(partition, [ROSTER]);
-    const roster = parseRoster(entries.get(ROSTER)?.value);
-    const snapshot = await store.read(partition, [HEAD, ...roster.map(keyOf.member)]);
+    const snapshot = await readWithMembers(store, partition, [HEAD]);
     return {
       meta,
       role: member.role,
@@ -240,7 +229,6 @@ function roleFor(
   return role;
 }
 
-/** Is the member already in the session as it would be after joining? */
 function isSameMember(before: Member, { role, epoch, principal }: Member): boolean {
   const isSameRegistration = before.epoch === epoch && before.connected;
   return isSameRegistration && before.role === role && before.principal === principal;

@@ -85,7 +85,6 @@ export class SharedBuffer {
     return by === undefined ? chunks : chunks.filter(({ agent_id }) => agent_id === by);
   }
 
-  /** One chunk, or as many of the least used as it takes to free some bytes. */
   async evict(
     caller: Caller,
     sessionId: string,

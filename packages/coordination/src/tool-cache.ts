@@ -110,7 +110,6 @@ export class ToolCache {
     }
   }
 
-  /** Gives up a claim, so that another may compute. */
   async abandon(caller: Caller, request: CacheName & Shared, claim: number): Promise<boolean> {
     const { scope } = await this.#scope(caller, request, 'reader');
     const target = toTarget(scope, caller, request);

@@ -7,7 +7,6 @@ import { dirname, join } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { diskFull, diskRoom, isDiskFull, writeOwnFile } from '@starloom/wire';
 import { FILE_MARK } from './ledger/job-tables.ts';
-import type { JobDocuments } from './ledger/ledger-engine.ts';
 import { failure } from './reasons.ts';
 
 /** Larger documents are refused. */
@@ -20,7 +19,7 @@ export interface DocumentFolderOptions {
   readonly inlineBytes?: number | undefined;
 }
 
-export class DocumentFolder implements JobDocuments {
+export class DocumentFolder {
   readonly #path: string;
   readonly #inlineBytes: number;
   /** Jobs that have a folder, as far as this process made it. */
@@ -31,6 +30,7 @@ export class DocumentFolder implements JobDocuments {
     this.#inlineBytes = inlineBytes;
   }
 
+  /** The text to store: the document, or the name of a file that has it. */
   store(jobId: string, text: string): string | Promise<string> {
     // A character is at most three bytes, so that most documents need no count.
     if (text.length * 3 < this.#inlineBytes) return text;
@@ -41,7 +41,7 @@ export class DocumentFolder implements JobDocuments {
   }
 
   load(stored: string): string | Promise<string> {
-    return stored.startsWith(FILE_MARK) ? this.#read(stored.slice(FILE_MARK.length)) : stored;
+    return stored.startsWith(FILE_MARK) ? this.#read(stored) : stored;
   }
 
   async remove(jobId: string): Promise<void> {
@@ -51,7 +51,7 @@ export class DocumentFolder implements JobDocuments {
 
   async discard(stored: string): Promise<void> {
     if (!stored.startsWith(FILE_MARK)) return;
-    await rm(this.#pathOf(stored.slice(FILE_MARK.length)), { force: true });
+    await rm(this.#find(stored).path, { force: true });
   }
 
   async #write(jobId: string, text: string, bytes: number): Promise<string> {
@@ -70,10 +70,10 @@ export class DocumentFolder implements JobDocuments {
     return `${FILE_MARK}${jobId}/${name}#${bytes}`;
   }
 
-  async #read(reference: string): Promise<string> {
-    const [jobId = '', name = ''] = reference.split(/[/#]/);
+  async #read(stored: string): Promise<string> {
+    const { jobId, name, path } = this.#find(stored);
     try {
-      const text = await readFile(this.#pathOf(reference), 'utf8');
+      const text = await readFile(path, 'utf8');
       const hash = createHash('sha256').update(text).digest('hex');
       if (hash === name) return text;
       throw new Error('the file is damaged');
@@ -82,9 +82,9 @@ export class DocumentFolder implements JobDocuments {
     }
   }
 
-  #pathOf(reference: string): string {
-    const [jobId = '', name = ''] = reference.split(/[/#]/);
-    return join(this.#folder(jobId), name);
+  #find(stored: string) {
+    const [jobId = '', name = ''] = stored.slice(FILE_MARK.length).split(/[/#]/);
+    return { jobId, name, path: join(this.#folder(jobId), name) };
   }
 
   /** Spread over folders: there may be a million jobs. */

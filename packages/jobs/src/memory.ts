@@ -24,7 +24,6 @@ export class MemoryJobTables extends SqliteJobTables {
   }
 }
 
-/** The ledger of this thread, by promises. */
 function toRemote(ledger: JobLedger): RemoteLedger {
   return new Proxy(ledger, {
     get: (target, name: keyof JobLedger) => {

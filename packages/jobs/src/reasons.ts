@@ -4,7 +4,6 @@ const CHECK_DISK = 'Check the disk of the state folder, then start the gateway a
 const WRITABLE =
   'Let the gateway write to the state folder, check its disk, then start the gateway again';
 
-/** Why jobs are refused or fail. */
 export const failure = reasonTable({
   job_not_found: {
     code: 'JOB_NOT_FOUND',
@@ -161,9 +160,9 @@ export const failure = reasonTable({
     message: 'The job database was written by a newer version',
     fix: 'Use the newer version of starloom',
   },
-  older_gateways: {
+  older_store: {
     code: 'OVERLOADED',
-    message: 'Gateways of an earlier version use the job database',
-    fix: 'Stop all gateways that use this database, then start them with this version',
+    message: 'The job database was written by an earlier version',
+    fix: 'Set `jobs.url` to another database, or drop its schemas starloom_jobs and starloom_queue',
   },
 });

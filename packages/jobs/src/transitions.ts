@@ -188,7 +188,6 @@ export function markCancelDelivered(job: Job, now: number): Job {
   return { ...job, cancel: { requested_at, delivered_at: now }, updated_at: now };
 }
 
-/** Back in the queue for another attempt. */
 export function requeueJob(job: Job, now: number): Job {
   const { handle: _, ...rest } = job;
   return { ...rest, state: 'queued', sent: false, updated_at: now };
@@ -202,7 +201,6 @@ export function setNote(job: Job, { name, was, value }: JobNote): Job | undefine
   return Object.keys(notes).length === 0 ? rest : { ...rest, notes };
 }
 
-/** How a job ended, without its result. */
 export interface JobEnd {
   readonly state: FinalJobState;
   readonly error?: JobError;

@@ -1,11 +1,10 @@
-import type { NewJob } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
 import { describeWithEngine, emptyDatabase, temporaryFolder } from '@starloom/testkit';
+import pg from 'pg';
 import { expect, it, vi } from 'vitest';
-import { createJob, openPostgresJobs } from '../src/index.ts';
+import { openPostgresJobs } from '../src/index.ts';
 import { createJobDriver, exampleJob } from './contract/job-driver.ts';
 import { jobEngineContract } from './contract/job-engine-contract.ts';
-import { connect, writeFormat1 } from './format-1.ts';
 
 describeWithEngine('postgres', (postgres) => {
   jobEngineContract('postgres', async () => {
@@ -87,86 +86,21 @@ describeWithEngine('postgres', (postgres) => {
     await Promise.all(engines.map((engine) => engine.close()));
   });
 
-  it('takes over the jobs of format 1, with their places in the queue of pg-boss', async () => {
+  it('refuses a database of an earlier or a newer format, and changes nothing of it', async () => {
     await using folder = await temporaryFolder();
     const url = await emptyDatabase(postgres().url);
-    const at = Date.now();
-    const make = (n: number, change: Partial<NewJob> = {}) =>
-      createJob(exampleJob(change), `00000000-0000-4000-8000-00000000000${n}`, at);
-    const queue = 'jobs' as const;
-    const webhook = { url: 'https://example.com/hook' };
-    const claimed = { ...make(3), state: 'running' as const, attempt: 1 };
-    const ended = { state: 'succeeded' as const, finished_at: at, cursor: 1, seq: 1 };
-    await writeFormat1(url, {
-      jobs: [
-        { job: claimed, call: { n: 3 }, place: { queue }, isClaimed: true },
-        { job: make(1, { priority: -5 }), call: { n: 1 }, place: { queue } },
-        { job: make(2, { priority: 5 }), call: { n: 2 }, place: { queue } },
-        { job: make(4), call: { n: 4 }, place: { queue, startAfter: new Date(at + 600_000) } },
-        { job: { ...make(5, { webhook }), ...ended }, call: 5, place: { queue: 'webhooks' } },
-        { job: { ...make(6), ...ended, notes: { due: { at } } }, call: 6, events: [{ seq: 1 }] },
-        // Its place is gone.
-        { job: make(7, { priority: -9 }), call: { n: 7 } },
-      ],
-      schedules: [
-        { name: 'hourly', cron: '0 * * * *', job: exampleJob(), firedAt: at - 7_200_000 },
-      ],
-    });
-    const clock = new ManualClock(Date.now() + 1_000);
-    const engine = await openPostgresJobs({ url, documents: folder.path, clock });
-    const claim = () => engine.claim({ leaseMs: 3_600_000, limit: 10 });
-    const ready = await claim();
-    expect(ready.map(({ call }) => call)).toEqual([{ n: 2 }, { n: 1 }, { n: 7 }, { task: 'echo' }]);
-    expect(ready.map(({ tries }) => tries)).toEqual([2, 2, 1, 1]);
-    expect(await engine.claim({ purpose: 'webhook', leaseMs: 1_000, limit: 9 })).toMatchObject([
-      { call: 5, tries: 2, job: { webhook, state: 'succeeded' } },
-    ]);
-    expect(await engine.listDue(9)).toMatchObject([{ notes: { due: { at } } }]);
-    expect((await engine.events(make(6).id, { after: 0, limit: 9 })).events).toEqual([{ seq: 1 }]);
-    await engine.unschedule('hourly');
-    clock.advance(45_000);
-    expect(await claim()).toMatchObject([{ call: { n: 3 }, mode: 'start', job: { attempt: 2 } }]);
-    clock.advance(600_000);
-    expect(await claim()).toMatchObject([{ call: { n: 4 }, mode: 'start' }]);
-    const quota = { jobs: 6, bytes: 1_000 };
-    await expect(engine.create(exampleJob({ quota }))).rejects.toMatchObject({
-      details: { reason: 'jobs_quota' },
-    });
-    await engine.close();
-    const again = await openPostgresJobs({ url, documents: folder.path, clock });
-    expect((await again.counts()).states).toMatchObject({ running: 6, succeeded: 2 });
-    await again.close();
-    await using client = await connect(url);
-    const schemas = `SELECT 1 FROM pg_namespace WHERE nspname = 'starloom_queue'`;
-    expect((await client.query(schemas)).rows).toEqual([]);
-  });
-
-  it('refuses a database that gateways of format 1 use, and changes nothing of one it cannot take over', async () => {
-    await using folder = await temporaryFolder();
-    const url = await emptyDatabase(postgres().url);
-    const job = createJob(exampleJob(), '00000000-0000-4000-8000-000000000001', Date.now());
-    const bad = { name: 'bad', cron: 'never', job: exampleJob(), firedAt: 0 };
-    await writeFormat1(url, {
-      jobs: [{ job, call: { n: 1 }, place: { queue: 'jobs' } }],
-      schedules: [bad],
-    });
     const openIt = () => openPostgresJobs({ url, documents: folder.path });
-    const older = await connect(url, 'starloom-listen');
+    await using client = await connect(url);
+    await client.query(`CREATE SCHEMA starloom_jobs;
+      CREATE TABLE starloom_jobs.format (version integer PRIMARY KEY);
+      INSERT INTO starloom_jobs.format VALUES (1)`);
     await expect(openIt()).rejects.toMatchObject({
       code: 'OVERLOADED',
-      details: { reason: 'older_gateways', fix: expect.stringContaining('Stop all gateways') },
+      details: { reason: 'older_store', fix: expect.stringContaining('another database') },
     });
-    await older.end();
-    const refusal = () => openIt().catch(({ details }) => details.reason);
-    await expect.poll(refusal).toBe('bad_schedule');
-    await using client = await connect(url);
-    const places =
-      'SELECT entry FROM starloom_jobs.job JOIN starloom_queue.job q ON q.id::text = entry';
-    expect((await client.query(places)).rows).toHaveLength(1);
-    await client.query('DELETE FROM starloom_jobs.schedule');
-    const engine = await openIt();
-    expect(await engine.claim({ leaseMs: 1_000, limit: 9 })).toMatchObject([{ call: { n: 1 } }]);
-    await engine.close();
+    const tables = `SELECT table_name FROM information_schema.tables
+      WHERE table_schema = 'starloom_jobs'`;
+    expect((await client.query(tables)).rows).toEqual([{ table_name: 'format' }]);
     await client.query('INSERT INTO starloom_jobs.format VALUES (99)');
     await expect(openIt()).rejects.toMatchObject({ details: { reason: 'newer_store' } });
   });
@@ -267,4 +201,10 @@ describeWithEngine('postgres', (postgres) => {
 
 function open(url: string, documents: string) {
   return openPostgresJobs({ url, documents });
+}
+
+async function connect(url: string) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }

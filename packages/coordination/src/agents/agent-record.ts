@@ -62,7 +62,6 @@ export function toJson(record: AgentRecord): Json {
   return JSON.parse(JSON.stringify(record));
 }
 
-/** Is the agent there, and does it offer the capability? */
 export function isOffering(record: AgentRecord, capability: string): boolean {
   return record.status !== 'inactive' && namesOf(record).includes(capability);
 }

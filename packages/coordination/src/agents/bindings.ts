@@ -58,7 +58,6 @@ export class Bindings {
     }
   }
 
-  /** Those of the ids that are the principal's. */
   async own(agentIds: readonly string[], principalId: string): Promise<ReadonlySet<string>> {
     if (agentIds.length === 0) return new Set();
     const { entries } = await this.#options.store.read(BINDINGS, agentIds);
@@ -71,7 +70,6 @@ export class Bindings {
   }
 }
 
-/** The principal that owns the id, if one does. */
 export async function readOwner(
   store: CoordinationStore,
   agentId: string,

@@ -52,7 +52,6 @@ export interface IndexedChunk extends ChunkRecord {
   readonly version: number;
   readonly reads: number;
   readonly used_at: number;
-  /** Agents that need it. */
   readonly references: readonly string[];
 }
 

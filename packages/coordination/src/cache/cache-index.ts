@@ -23,7 +23,6 @@ export const cacheEntrySchema = z.object({
 });
 export type CacheEntry = z.infer<typeof cacheEntrySchema>;
 
-/** What the index knows of an entry. */
 const cacheInfoSchema = z.object({
   tool: z.string(),
   labels: z.array(z.string()),
@@ -139,7 +138,6 @@ export class CacheIndex {
     await resetCounts(this.#store, partitionOf.cacheIndex(scope));
   }
 
-  /** Forgets entries and their results. */
   async #remove(scope: string, keys: readonly string[], why: string): Promise<void> {
     if (keys.length === 0) return;
     const toDeletes = (names: readonly string[]) =>

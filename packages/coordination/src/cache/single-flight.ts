@@ -18,7 +18,6 @@ export type CacheAnswer =
       readonly hit: false;
       /** The version of the cache at which there was no result. */
       readonly since: number;
-      /** Another caller computes it. */
       readonly computing?: true;
       /** The caller is the one that computes, until `expires_at`. */
       readonly claim?: number;

@@ -6,13 +6,13 @@ import { z } from 'zod';
 import type { Caller } from '../agents/caller.ts';
 import type { Snapshot } from '../coordination-store.ts';
 import { jsonBytes } from '../json/json.ts';
+import type { ForkRequest } from '../methods/session-manager.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
 import { assertCount } from '../quota/limits.ts';
 import { failure } from '../reasons.ts';
 import type { Services } from '../services.ts';
 import type { Access } from '../session/session-access.ts';
 import type { SessionMeta } from '../session/session-record.ts';
-import type { NewSession } from '../session.ts';
 import { changeEntries } from '../support/change-entries.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
 import { fromBody, toBody } from './context-history.ts';
@@ -40,12 +40,6 @@ type CheckpointsOptions = Pick<
   Services,
   'store' | 'clock' | 'limits' | 'budgets' | 'access' | 'timers' | 'sessions' | 'history'
 >;
-
-/** What a fork begins with: a checkpoint, the context at a version, or as it is. */
-export interface Origin {
-  readonly checkpointId?: string | undefined;
-  readonly version?: number | undefined;
-}
 
 const LIST = 'checkpoints';
 
@@ -131,34 +125,27 @@ export class Checkpoints {
   }
 
   /** A new session of the caller's own that begins with a context of this one. */
-  async fork(
-    caller: Caller,
-    sessionId: string,
-    from: Origin,
-    wanted: Pick<NewSession, 'session_id' | 'metadata' | 'mode' | 'ttl_ms'>,
-  ): Promise<SessionMeta> {
-    const { store, access, sessions, history } = this.#options;
-    if (from.checkpointId !== undefined && from.version !== undefined) {
-      throw failure('bad_params/two_origins');
-    }
+  async fork(caller: Caller, request: ForkRequest): Promise<SessionMeta> {
+    const { access, sessions } = this.#options;
+    const { session_id: sessionId, new_session_id, ttl_ms } = request;
     const admitted = await access.fresh(caller, sessionId, { role: 'reader' });
-    const view =
-      from.checkpointId !== undefined
-        ? await this.#load(sessionId, from.checkpointId)
-        : from.version !== undefined
-          ? await history.at(admitted, from.version)
-          : await readContext(store, admitted.partition);
-    const { mode, metadata } = admitted.meta;
+    const view = await this.#origin(admitted, request);
+    const { mode = admitted.meta.mode, metadata = admitted.meta.metadata } = request;
     const parent = { session_id: sessionId, version: view.version };
-    const meta = await sessions.create(caller, {
-      ...wanted,
-      mode: wanted.mode ?? mode,
-      metadata: wanted.metadata ?? metadata,
-      parent,
-    });
+    const wanted = { session_id: new_session_id, metadata, mode, ttl_ms, parent };
+    const meta = await sessions.create(caller, wanted);
     const fresh = await access.fresh(caller, meta.session_id, { role: 'owner' });
     await this.#replace(fresh, view, `fork of ${sessionId} at ${view.version}`);
     return meta;
+  }
+
+  /** What a fork begins with: a checkpoint, the context at a version, or as it is. */
+  async #origin(access: Access, request: ForkRequest): Promise<ContextView> {
+    const { store, history } = this.#options;
+    const { checkpoint_id, at_version } = request;
+    if (checkpoint_id !== undefined) return await this.#load(access.sessionId, checkpoint_id);
+    if (at_version !== undefined) return await history.at(access, at_version);
+    return await readContext(store, access.partition);
   }
 
   async #list(sessionId: string): Promise<readonly Checkpoint[]> {

@@ -54,16 +54,9 @@ export function filterEvent(stored: StoredEvent, filter: EventFilter): JsonObjec
   };
 }
 
-/** Is it of a type and by an author that were asked for? */
 function passes({ type, agent_id }: JsonObject, { authors, types }: EventFilter): boolean {
   if (types && !types.includes(String(type))) return false;
   return !authors || authors.includes(String(agent_id));
-}
-
-interface FilteredPage {
-  readonly events: readonly JsonObject[];
-  readonly cursor: number;
-  readonly snapshot_required?: true;
 }
 
 const PAGE = 500;
@@ -80,7 +73,7 @@ export async function readEvents(
   after: number | undefined,
   limit: number,
   filter: EventFilter,
-): Promise<FilteredPage> {
+): Promise<{ events: readonly JsonObject[]; cursor: number; snapshot_required?: true }> {
   const { version } = await store.read(partition, []);
   if (after !== undefined && after > version) {
     throw failure('cursor_from_the_future', { current_version: version });

@@ -132,7 +132,6 @@ export function fromBody(body: Json, version: number): ContextView {
   return { version, entries: new Map(entries) };
 }
 
-/** All of a context, or some keys of it. */
 function only({ version, entries }: ContextView, keys: readonly string[] | undefined): ContextView {
   if (keys === undefined) return { version, entries };
   const wanted = new Set(keys);

@@ -23,13 +23,11 @@ export interface Plan {
   readonly ifKeys: ReadonlyMap<string, number>;
 }
 
-/** Context keys with their values and versions, and the version of the whole. */
 export interface ContextView {
   readonly version: number;
   readonly entries: ReadonlyMap<string, Entry>;
 }
 
-/** The context keys that a plan depends on. */
 export function keysToRead(op: UpdateOperation, update: Json): 'none' | 'all' | readonly string[] {
   if (op === 'merge' || op === 'increment') return 'none';
   if (op === 'replace') return 'all';
@@ -159,7 +157,6 @@ export function contextKeys(keys: readonly string[]): readonly string[] {
   return keys.map(keyOf.context);
 }
 
-/** The context, or some keys of it. */
 export async function readContext(
   store: CoordinationStore,
   partition: string,
@@ -168,13 +165,16 @@ export async function readContext(
   return toView(await store.read(partition, keys && [HEAD, ...contextKeys(keys)]));
 }
 
-/** What a snapshot of a session's partition says of the context. */
 export function toView({ entries }: Snapshot): ContextView {
   const context = [...entries].flatMap(([name, entry]) => {
     const key = toContextKey(name);
     return key === undefined ? [] : [[key, entry] as const];
   });
   return { version: entries.get(HEAD)?.version ?? 0, entries: new Map(context) };
+}
+
+export function toContext(view: ContextView) {
+  return { context: valuesOf(view), version: view.version, versions: versionsOf(view) };
 }
 
 export function valuesOf({ entries }: ContextView): Record<string, Json> {

@@ -2,30 +2,20 @@
 // no agents: it reads while any agent of its is a member, alive or not. An unknown session and one
 // that is not its own are both absent.
 
-import type { Json } from '@starloom/core';
-import type { Snapshot } from '../coordination-store.ts';
 import type { Following } from '../feed/event-feed.ts';
 import { fieldsOf } from '../feed/log-event.ts';
-import { keyOf, META, partitionOf, ROSTER } from '../partitions.ts';
+import { keyOf, META, partitionOf } from '../partitions.ts';
 import type { ConnectedPrincipal } from '../rpc/peer.ts';
 import type { Services } from '../services.ts';
-import { membersIn, metaIn, parseRoster, type SessionMeta } from '../session/session-record.ts';
+import { readWithMembers, type SessionMeta, sessionFor } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
-import { toView, valuesOf, versionsOf } from './context-operations.ts';
+import { toContext, toView } from './context-operations.ts';
 
 type PrincipalContextsOptions = Pick<
   Services,
   'store' | 'limits' | 'feeds' | 'timers' | 'mayUse' | 'sessionIndex'
 >;
-
-export interface PrincipalContext {
-  readonly session: SessionMeta;
-  readonly context: Readonly<Record<string, Json>>;
-  readonly version: number;
-  readonly versions: Readonly<Record<string, number>>;
-  readonly cursor: number;
-}
 
 export interface ContextWatcher {
   /** The context changed, or may have. */
@@ -54,29 +44,19 @@ export class PrincipalContexts {
     const found = await inBatches(sessions, async ([sessionId, agentIds]) => {
       const keys = [META, ...agentIds.map(keyOf.member)];
       const snapshot = await store.read(partitionOf.session(sessionId), keys);
-      return toMembership(snapshot, principalId)?.meta ?? [];
+      return sessionFor(snapshot, principalId)?.session ?? [];
     });
     return found.flat();
   }
 
-  async read(
-    principal: ConnectedPrincipal,
-    sessionId: string,
-  ): Promise<PrincipalContext | undefined> {
+  async read(principal: ConnectedPrincipal, sessionId: string) {
     const { store, timers } = this.#options;
     if (!this.mayUse(principal)) return undefined;
     const snapshot = await store.read(partitionOf.session(sessionId));
-    const session = toMembership(snapshot, principal.id)?.meta;
+    const session = sessionFor(snapshot, principal.id)?.session;
     if (session === undefined) return undefined;
     if (session.state === 'active') await timers.touch(session);
-    const view = toView(snapshot);
-    return {
-      session,
-      context: valuesOf(view),
-      version: view.version,
-      versions: versionsOf(view),
-      cursor: snapshot.version,
-    };
+    return { session, ...toContext(toView(snapshot)), cursor: snapshot.version };
   }
 
   /** From now on; `undefined` when there is no such session for the principal. */
@@ -88,11 +68,9 @@ export class PrincipalContexts {
     const { store, feeds, limits } = this.#options;
     if (!this.mayUse(principal)) return undefined;
     const partition = partitionOf.session(sessionId);
-    const members = await store.read(partition, [ROSTER]);
-    const roster = parseRoster(members.entries.get(ROSTER)?.value);
-    const snapshot = await store.read(partition, [META, ...roster.map(keyOf.member)]);
-    const membership = toMembership(snapshot, principal.id);
-    if (membership === undefined) return undefined;
+    const snapshot = await readWithMembers(store, partition, [META]);
+    const own = sessionFor(snapshot, principal.id);
+    if (own === undefined) return undefined;
     let isOver = false;
     const end = () => {
       if (!isOver) over();
@@ -104,7 +82,7 @@ export class PrincipalContexts {
       deliver: ({ event }) => {
         const { type, agent_id } = fieldsOf(event);
         if (type === CONTEXT_UPDATE && !isOver) updated();
-        const hasLeft = type === 'session.agent_left' && membership.agentIds.has(String(agent_id));
+        const hasLeft = type === 'session.agent_left' && own.agentIds.has(String(agent_id));
         if (hasLeft || type === 'session.ended') end();
       },
       gap: end,
@@ -121,18 +99,4 @@ export class PrincipalContexts {
       gap: onChange,
     });
   }
-}
-
-interface Membership {
-  readonly meta: SessionMeta;
-  /** Those of the principal's agents that are members. */
-  readonly agentIds: ReadonlySet<string>;
-}
-
-function toMembership(snapshot: Snapshot, principalId: string): Membership | undefined {
-  const meta = metaIn(snapshot);
-  if (meta === undefined || meta.state === 'ended') return undefined;
-  const members = membersIn(snapshot).filter(({ principal }) => principal === principalId);
-  if (members.length === 0) return undefined;
-  return { meta, agentIds: new Set(members.map(({ agent_id }) => agent_id)) };
 }

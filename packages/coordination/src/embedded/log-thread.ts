@@ -102,7 +102,6 @@ const THREAD_ENDED = {
   message: 'the thread that writes it ended',
 } as const;
 
-/** What a problem with the file means for the operator of the gateway. */
 export function toFabricError(path: string, problem: LogProblem, cause?: unknown): FabricError {
   return failure(problem.reason, { path, problem: problem.message }, { cause });
 }

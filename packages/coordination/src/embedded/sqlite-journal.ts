@@ -20,11 +20,9 @@ const SMALL_BYTES = 4 * 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 export interface SqliteJournalOptions {
-  /** Of the file. */
   readonly folder: string;
   readonly thread: LogThread;
   readonly checkpoint: LogCheckpoint;
-  /** The last record in the file. */
   readonly last: number;
   readonly log: Log;
 }

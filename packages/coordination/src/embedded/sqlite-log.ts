@@ -44,14 +44,11 @@ export class SqliteLog {
       this.#database.close();
       throw error;
     }
-    this.#statements = {
-      append: this.#database.prepare(STATEMENTS.append),
-      truncate: this.#database.prepare(STATEMENTS.truncate),
-      setMeta: this.#database.prepare(STATEMENTS.setMeta),
-      putPart: this.#database.prepare(STATEMENTS.putPart),
-      deleteOlder: this.#database.prepare(STATEMENTS.deleteOlder),
-      deleteEmpty: this.#database.prepare(STATEMENTS.deleteEmpty),
-    };
+    const prepared = Object.entries(STATEMENTS).map(([name, sql]) => [
+      name,
+      this.#database.prepare(sql),
+    ]);
+    this.#statements = Object.fromEntries(prepared);
   }
 
   /** All there is, and cuts off records at the end that cannot be read. */
@@ -325,7 +322,6 @@ const UPGRADES: Readonly<Record<number, string>> = {
   `,
 };
 
-/** Serves the log of a store in the thread of files. */
 export const service: FileService<LogBatch, LogReply> = {
   open(path, reply) {
     const attempt = <Result>(work: () => Result): Result | undefined => {

@@ -1,6 +1,5 @@
 import type { Idempotency } from '../coordination-store.ts';
 
-/** How long a request with an idempotency key is known. */
 const MEMORY_MS = 600_000;
 
 export interface Answer {
@@ -15,7 +14,6 @@ interface Asked {
   readonly now: number;
 }
 
-/** The answers to requests that carried an idempotency key. */
 export class AnswerMemory {
   /** All live equally long, so the oldest come first. */
   readonly #answers: Map<string, Answer>;

@@ -56,7 +56,6 @@ export class CoordinationMachine {
     return [...this.#partitions.keys()];
   }
 
-  /** Partitions that time changes now. */
   *due(now: number): Iterable<string> {
     for (const [name, { nextDue }] of this.#partitions) if (nextDue <= now) yield name;
   }

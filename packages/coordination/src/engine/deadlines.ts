@@ -47,7 +47,6 @@ export class Deadlines {
     return due;
   }
 
-  /** Starts again from these. */
   reset(deadlines: Iterable<ExpiryDeadline>): void {
     this.#heap = [...deadlines].sort((a, b) => a.at - b.at);
   }

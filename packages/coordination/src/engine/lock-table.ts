@@ -1,6 +1,5 @@
 import type { Lease, LeaseMode } from '../coordination-store.ts';
 
-/** A place in the queue of a resource. */
 export interface Place {
   /** Ends in `:<resource>`. */
   readonly ticket: string;
@@ -72,7 +71,6 @@ export class LockTable {
     return this.#changes;
   }
 
-  /** Leases and places. */
   get size(): number {
     return this.#held + this.#places.size;
   }

@@ -99,7 +99,7 @@ function acquireAndCommit(
 }
 
 /** It shares its keys with `commit`: a request is the one or the other. */
-function underLock({ idempotency }: Pick<Commit, 'idempotency'>): Idempotency | undefined {
+export function underLock({ idempotency }: Pick<Commit, 'idempotency'>): Idempotency | undefined {
   return idempotency && { ...idempotency, request: `with lock: ${idempotency.request}` };
 }
 

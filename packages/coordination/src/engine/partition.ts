@@ -32,7 +32,6 @@ export interface EntryRecord {
   readonly onExpire?: string | undefined;
 }
 
-/** A partition as JSON. */
 export interface PartitionRecord {
   readonly version: number;
   readonly sequence: number;
@@ -44,7 +43,6 @@ export interface PartitionRecord {
   readonly blankAt?: number | undefined;
 }
 
-/** What changes nothing. */
 export type PartitionReads = Pick<
   Partition,
   'snapshot' | 'events' | 'leases' | 'waiting' | 'deadlock'
@@ -56,7 +54,6 @@ export class Partition {
   readonly #entries: Map<string, EntryRecord>;
   readonly #events: PartitionEvents;
   readonly #deadlines = new Deadlines();
-  /** What the entries take. */
   #entryBytes = 0;
   #version: number;
   #sequence: number;
@@ -104,7 +101,6 @@ export class Partition {
     return this.#changes + this.locks.changes;
   }
 
-  /** The version of the newest event. */
   get lastEvent(): number {
     return this.#events.last;
   }

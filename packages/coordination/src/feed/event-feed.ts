@@ -26,7 +26,6 @@ export class EventFeeds {
     return await feed.add(follower);
   }
 
-  /** Partitions that have a follower. */
   get size(): number {
     return this.#feeds.size;
   }

@@ -17,7 +17,6 @@ export interface Follower {
   readonly gap: (cursor: number) => Promise<void> | void;
 }
 
-/** What a reader reads from. */
 export interface EventSource {
   /** How far the events are known. */
   readonly head: number;

@@ -50,7 +50,6 @@ export function applyJsonPatch(document: Json, patch: JsonPatch, options: PatchO
   return root;
 }
 
-/** The pointer's segments, unescaped. */
 export function parsePointer(pointer: string): string[] {
   const segments = pointer.split('/').slice(1);
   return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
@@ -176,7 +175,6 @@ function operationFailure(operation: number, path: string, problem: string) {
   return failure('patch_failed/operation', { operation, path, problem });
 }
 
-/** A JSON container that may be changed. */
 type Container = Json[] | { [key: string]: Json };
 
 /**

@@ -16,7 +16,6 @@ export function isJsonArray(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** Its size as JSON text in UTF-8. */
 export function jsonBytes(value: Json): number {
   return Buffer.byteLength(JSON.stringify(value));
 }

@@ -15,7 +15,6 @@ export interface PlaceInQueue {
   readonly ticket: string;
 }
 
-/** Gives the place up again when waiting there would never end. */
 export async function refuseDeadlock(
   store: CoordinationStore,
   { partition, resource, ticket }: PlaceInQueue,

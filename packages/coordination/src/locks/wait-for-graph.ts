@@ -50,7 +50,6 @@ export function findDeadlock(
   return undefined;
 }
 
-/** A view of locks that were read as lists. */
 export function toLockView(leases: readonly Lease[], waiting: readonly Waiting[]): LockView {
   const held = Map.groupBy(leases, ({ resource }) => resource);
   const inOrder = waiting.toSorted((a, b) => a.position - b.position);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { anyAgentIdSchema } from '../agents/caller.ts';
 import { CONTEXT_UPDATE, contextEventSchema, readEvents } from '../context/context-event.ts';
-import { UPDATE_OPERATIONS, valuesOf, versionsOf } from '../context/context-operations.ts';
+import { toContext, UPDATE_OPERATIONS } from '../context/context-operations.ts';
 import { jsonObjectSchema, jsonSchema } from '../json/json.ts';
 import { failure } from '../reasons.ts';
 import {
@@ -36,6 +36,7 @@ const filters = {
     .optional()
     .describe(`Types of events, such as "lock.granted"; by default "${CONTEXT_UPDATE}"`),
 };
+const eventSchema = z.looseObject({ type: z.string(), version, at: time });
 const pageSchema = z.object({
   cursor,
   snapshot_required: z
@@ -68,7 +69,6 @@ const updateParams = request({
     .describe('These keys must be at these versions; 0 means absent'),
   cause: z.string().max(2_000).optional().describe('Why, for the history'),
 });
-/** A change of the context. */
 export type ContextUpdate = z.output<typeof updateParams>;
 
 export const contextCoordinatorMethods = {
@@ -84,8 +84,7 @@ export const contextCoordinatorMethods = {
     effect: 'read',
     run: async ({ services, caller }, { session_id, keys: wanted, at_version }) => {
       const view = await services.context.get(caller, session_id, wanted, at_version);
-      const { version: at, cursor: next } = view;
-      return { context: valuesOf(view), version: at, versions: versionsOf(view), cursor: next };
+      return { ...toContext(view), cursor: view.cursor };
     },
   }),
 
@@ -169,24 +168,14 @@ export const contextCoordinatorMethods = {
       ...filters,
       types: filters.types.describe('Types of events, such as "lock.granted"; by default all'),
     }),
-    result: pageSchema.extend({
-      events: z.array(z.looseObject({ type: z.string(), version, at: time })),
-    }),
+    result: pageSchema.extend({ events: z.array(eventSchema) }),
     errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
     effect: 'read',
     run: async ({ services, caller }, { session_id, after, limit: count, ...filter }) => {
       const need = { role: 'reader', state: 'any' } as const;
       const access = await services.access.fresh(caller, session_id, need);
-      const { keys: prefixes, authors, types } = filter;
-      const wanted = { keys: prefixes, authors, types };
-      const page = await readEvents(services.store, access.partition, after, count, wanted);
-      const events = page.events.map((event) => ({
-        ...event,
-        type: String(event.type),
-        version: Number(event.version),
-        at: Number(event.at),
-      }));
-      return { ...page, events };
+      const page = await readEvents(services.store, access.partition, after, count, filter);
+      return { ...page, events: page.events as z.output<typeof eventSchema>[] };
     },
   }),
 
@@ -204,12 +193,9 @@ export const contextCoordinatorMethods = {
     }),
     errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
     effect: 'read',
-    run: async (
-      { services, caller },
-      { session_id, after, limit: count, keys: prefixes, authors },
-    ) => {
+    run: async ({ services, caller }, { session_id, after, limit: count, ...asked }) => {
       const access = await services.access.fresh(caller, session_id, { role: 'reader' });
-      const filter = { keys: prefixes, authors, types: [CONTEXT_UPDATE] };
+      const filter = { ...asked, types: [CONTEXT_UPDATE] };
       const page = await readEvents(services.store, access.partition, after, count, filter);
       const events = page.events.map((event) => {
         const { type: _, ...update } = contextEventSchema.parse(event);

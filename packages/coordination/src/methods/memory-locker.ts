@@ -60,7 +60,6 @@ const acquireParams = request({
     .default(false)
     .describe('Answer at once with a ticket; memory_locker.granted reports the lock'),
 });
-/** A request for a lock. */
 export type AcquireRequest = z.output<typeof acquireParams>;
 
 export const memoryLockerMethods = {

@@ -47,34 +47,48 @@ const grantee = {
   principal: z.string().min(1).max(256).optional().describe('All agents of a principal'),
 };
 
+const createParams = request({
+  session_id: sessionId.optional().describe('By default a new random one'),
+  metadata: metadata.optional(),
+  mode: mode.default('lock'),
+  ttl_ms: sessionTtl.optional().describe('The session ends after this time without use'),
+  open: z.boolean().default(false).describe('Every agent that knows its id may join and write'),
+  access: z
+    .strictObject(accessSchema.partial().shape)
+    .optional()
+    .describe(
+      'Roles of agents and principals that may join, besides the agents of the same principal',
+    ),
+});
+export type CreateRequest = z.output<typeof createParams>;
+
+const forkParams = request({
+  session_id: sessionId,
+  new_session_id: sessionId.optional().describe('By default a new random one'),
+  at_version: version.optional().describe('The context as it was then'),
+  checkpoint_id: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('The context of this checkpoint; not together with at_version'),
+  metadata: metadata.optional(),
+  mode: mode.optional(),
+  ttl_ms: sessionTtl.optional(),
+});
+export type ForkRequest = z.output<typeof forkParams>;
+
 const changedState = z.object({ session_id: z.string(), state: stateSchema });
 
 export const sessionManagerMethods = {
   'session_manager.create': defineMethod({
     summary: 'Creates a session; the caller is its owner and first member',
-    params: request({
-      session_id: sessionId.optional().describe('By default a new random one'),
-      metadata: metadata.optional(),
-      mode: mode.default('lock'),
-      ttl_ms: sessionTtl.optional().describe('The session ends after this time without use'),
-      open: z.boolean().default(false).describe('Every agent that knows its id may join and write'),
-      access: z
-        .strictObject(accessSchema.partial().shape)
-        .optional()
-        .describe(
-          'Roles of agents and principals that may join, besides the agents of the same principal',
-        ),
-    }),
+    params: createParams,
     result: z.object({ session_id: z.string(), mode }),
     errors: ['agent_id_taken', 'session_exists', 'id_unavailable', 'stale_epoch', 'quota'],
     effect: 'write',
-    run: async ({ services, caller }, { access, ...params }) => {
-      const { agents = {}, principals = {} } = access ?? {};
-      const meta = await services.sessions.create(caller, {
-        ...params,
-        access: { agents, principals },
-      });
-      return { session_id: meta.session_id, mode: meta.mode };
+    run: async ({ services, caller }, params) => {
+      const { session_id, mode: how } = await services.sessions.create(caller, params);
+      return { session_id, mode: how };
     },
   }),
 
@@ -254,19 +268,7 @@ export const sessionManagerMethods = {
 
   'session_manager.fork': defineMethod({
     summary: 'A new session of the caller that begins with the context of this one',
-    params: request({
-      session_id: sessionId,
-      new_session_id: sessionId.optional().describe('By default a new random one'),
-      at_version: version.optional().describe('The context as it was then'),
-      checkpoint_id: z
-        .string()
-        .max(64)
-        .optional()
-        .describe('The context of this checkpoint; not together with at_version'),
-      metadata: metadata.optional(),
-      mode: mode.optional(),
-      ttl_ms: sessionTtl.optional(),
-    }),
+    params: forkParams,
     result: z.object({
       session_id: z.string(),
       mode,
@@ -282,14 +284,12 @@ export const sessionManagerMethods = {
     ],
     effect: 'write',
     run: async ({ services, caller }, params) => {
-      const from = { checkpointId: params.checkpoint_id, version: params.at_version };
-      const meta = await services.checkpoints.fork(caller, params.session_id, from, {
-        session_id: params.new_session_id,
-        metadata: params.metadata,
-        mode: params.mode,
-        ttl_ms: params.ttl_ms,
-      });
-      return { session_id: meta.session_id, mode: meta.mode, parent: meta.parent };
+      const { checkpoint_id, at_version } = params;
+      if (checkpoint_id !== undefined && at_version !== undefined) {
+        throw failure('bad_params/two_origins');
+      }
+      const { session_id, mode: how, parent } = await services.checkpoints.fork(caller, params);
+      return { session_id, mode: how, parent };
     },
   }),
 };

@@ -21,7 +21,6 @@ const putParams = request({
   metadata: metadata.default({}),
   retain: z.boolean().default(false).describe('Do not evict it while the caller is registered'),
 });
-/** Content to share. */
 export type NewChunk = z.output<typeof putParams>;
 
 export const sharedBufferMethods = {

@@ -47,11 +47,9 @@ const getParams = request({
     'Wait for the caller that computes it; without one, a claim is returned',
   ),
 });
-/** A request for a result. */
 export type CacheGet = z.output<typeof getParams>;
 
 const putParams = request({ ...entry, ...shared, claim: claim.optional() });
-/** A result to store. */
 export type CachePut = z.output<typeof putParams>;
 
 const invalidateParams = request({
@@ -62,7 +60,6 @@ const invalidateParams = request({
   dependencies: labels,
   ...shared,
 });
-/** What to invalidate: all results that have one of these. */
 export type CacheInvalidation = z.output<typeof invalidateParams>;
 
 export const toolCacheMethods = {

@@ -12,7 +12,6 @@ export interface MeterOptions {
   /** What limits their number, their size, or both. */
   readonly entries?: keyof CoordinationLimits;
   readonly bytes?: keyof CoordinationLimits;
-  /** What a refused caller can do about it. */
   readonly fix: string;
   /** So much of the limit is free after room was made; a tenth if nothing is said. */
   readonly freeShare?: number;

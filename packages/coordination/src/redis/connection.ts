@@ -51,7 +51,6 @@ export class RedisConnection {
   #ready = Promise.withResolvers<void>();
   #lostAt: number | undefined = performance.now();
   #readyAt = 0;
-  /** Counts the links to Redis. */
   #link = 0;
   #problem = 'not connected';
   #isClosed = false;
@@ -62,7 +61,6 @@ export class RedisConnection {
     this.#client = this.#connect();
   }
 
-  /** Called each time the connection is there (again). */
   onReady(listener: () => void): void {
     this.#readyListeners.add(listener);
   }

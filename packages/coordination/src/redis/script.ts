@@ -65,7 +65,6 @@ export const BUCKETS = 16;
 
 export type KeyKind = 'm' | 'd' | 'e' | 'l' | 'q';
 
-/** What all keys of a bucket begin with. */
 export function bucketBase(bucket: number): string {
   return `${PREFIX}{${bucket}}:`;
 }

@@ -14,13 +14,9 @@ import type { RpcConnection } from './peer.ts';
 import { isNotice, isOver, toNotice, toNotification } from './push-messages.ts';
 import { Subscription, subscriptionId, versionForMember } from './subscription.ts';
 
-interface PeerFeedsOptions
-  extends Pick<Services, 'store' | 'access' | 'feeds' | 'limits' | 'budgets'> {
-  readonly principalId: string;
-  readonly connection: Pick<RpcConnection, 'push' | 'onSubscriptionsOver'>;
-}
+type PeerFeedsOptions = Pick<Services, 'store' | 'access' | 'feeds' | 'limits' | 'budgets'>;
 
-export interface WhichSubscriptions {
+interface WhichSubscriptions {
   readonly session_id?: string | undefined;
   readonly subscription_id?: string | undefined;
 }
@@ -34,18 +30,20 @@ interface Notices {
 
 export class PeerFeeds {
   readonly #options: PeerFeedsOptions;
+  readonly #connection: RpcConnection;
   readonly #subscriptions = new Map<string, Subscription>();
   /** By session. */
   readonly #notices = new Map<string, Notices>();
   #closed = false;
 
-  constructor(options: PeerFeedsOptions) {
+  constructor(options: PeerFeedsOptions, connection: RpcConnection) {
     this.#options = options;
+    this.#connection = connection;
   }
 
   /** Notices of a session from now on, for one of the agents of this connection. */
   attach(sessionId: string, holder: string): Promise<void> | undefined {
-    if (this.#options.connection.push === undefined || this.#closed) return undefined;
+    if (this.#connection.push === undefined || this.#closed) return undefined;
     const { agentId } = fromHolder(holder);
     const notices = this.#notices.get(sessionId) ?? this.#openNotices(sessionId);
     const isKnown = notices.holders.has(agentId);
@@ -54,12 +52,12 @@ export class PeerFeeds {
   }
 
   async subscribe(access: Access, filter: EventFilter, after: number) {
-    const { store, feeds, access: sessions, limits, budgets, principalId } = this.#options;
-    const { push } = this.#options.connection;
+    const { store, feeds, access: sessions, limits, budgets } = this.#options;
+    const { push, principal } = this.#connection;
     const subscription_id = this.#unusedId(access.sessionId, filter);
     if (push === undefined) return { subscription_id, cursor: after };
     assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
-    const counted = budgets.run(principalId, 'subscriptions_per_principal');
+    const counted = budgets.run(principal.id, 'subscriptions_per_principal');
     const subscription = new Subscription({
       access,
       subscription_id,
@@ -107,7 +105,7 @@ export class PeerFeeds {
 
   #onOver(subscription_id: string): void {
     this.unsubscribe({ subscription_id });
-    if (this.#subscriptions.size === 0) this.#options.connection.onSubscriptionsOver?.();
+    if (this.#subscriptions.size === 0) this.#connection.onSubscriptionsOver?.();
   }
 
   #openNotices(sessionId: string): Notices {
@@ -137,7 +135,8 @@ export class PeerFeeds {
 
   /** Those of the agents that are members no longer. */
   async #strangers(sessionId: string, holders: Notices['holders']): Promise<readonly string[]> {
-    const { store, access, principalId } = this.#options;
+    const { store, access } = this.#options;
+    const { id: principalId } = this.#connection.principal;
     const found = await inBatches([...holders.keys()], async (agentId) => {
       const caller = { agentId, principalId };
       const isWanted = () => holders.has(agentId);
@@ -168,7 +167,6 @@ export class PeerFeeds {
   }
 
   #push(notification: string | undefined): Promise<void> | void {
-    if (notification !== undefined && !this.#closed)
-      return this.#options.connection.push?.(notification);
+    if (notification !== undefined && !this.#closed) return this.#connection.push?.(notification);
   }
 }

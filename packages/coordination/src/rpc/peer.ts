@@ -11,7 +11,6 @@ import { requestOf } from './idempotency.ts';
 import { PeerFeeds } from './peer-feeds.ts';
 
 export interface Named {
-  /** The agent that asks. */
   readonly agent_id?: string | undefined;
   readonly epoch?: number | undefined;
   readonly session_id?: string | undefined;
@@ -32,23 +31,13 @@ export class Peer {
   #speaker: string | undefined;
 
   constructor(services: Services, connection: RpcConnection) {
-    const { store, access, feeds, limits, budgets } = services;
     this.#services = services;
     this.#connection = connection;
-    this.feeds = new PeerFeeds({
-      principalId: connection.principal.id,
-      store,
-      access,
-      feeds,
-      limits,
-      budgets,
-      connection,
-    });
+    this.feeds = new PeerFeeds(services, connection);
     const { agent } = connection;
     if (agent) this.#remember(agent.id, agent.epoch);
   }
 
-  /** Refuses a principal that may not use coordination at all. */
   assertAuthorised(): void {
     const { principal } = this.#connection;
     if (this.#services.mayUse(principal)) return;
@@ -147,7 +136,6 @@ function unnamedFailure(agents: readonly string[]) {
   return failure(row, { agents: agents.slice(0, SHOWN_AGENTS) });
 }
 
-/** On whose behalf a client acts, as far as that was verified. */
 export interface ConnectedPrincipal {
   readonly id: string;
   readonly scopes?: readonly string[] | undefined;
@@ -166,7 +154,6 @@ export interface GatewayDirectory {
   leave(agentId: string, instance: ServedInstance): Promise<void>;
 }
 
-/** An agent that says where it can be called. */
 export interface CallableAgent {
   readonly agent_id: string;
   readonly node_id?: string | undefined;
@@ -175,7 +162,6 @@ export interface CallableAgent {
   readonly capabilities: readonly AgentCapability[];
 }
 
-/** A client as its transport knows it. */
 export interface RpcConnection {
   readonly principal: ConnectedPrincipal;
   /** The agent that the transport knows to be on this connection. */

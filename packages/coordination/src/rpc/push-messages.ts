@@ -26,12 +26,10 @@ const STATES: Readonly<Record<string, string>> = {
   'session.ended': 'ended',
 };
 
-/** Is it an event that members are notified of? */
 export function isNotice({ event }: StoredEvent): boolean {
   return typeOf(event) in NOTICES;
 }
 
-/** Does the agent receive nothing of the session after this event? */
 export function isOver({ event }: StoredEvent, agentId: string): boolean {
   const { type, agent_id } = fieldsOf(event);
   return type === 'session.ended' || (type === 'session.agent_left' && agent_id === agentId);

@@ -118,7 +118,6 @@ export class Subscription implements Subscriber, Follower {
     });
   }
 
-  /** Sends the last message of the subscription. */
   async #end(reason: string): Promise<void> {
     const { session_id, subscription_id } = this;
     await this.#say('subscription_ended', { session_id, subscription_id, reason });
@@ -132,7 +131,6 @@ export class Subscription implements Subscriber, Follower {
 
 const ID_BYTES = 12;
 
-/** Equal for all subscriptions to the same events of a session. */
 export function subscriptionId(sessionId: string, filter: EventFilter): string {
   const what = JSON.stringify([sessionId, filter]);
   return hash('sha256', what, 'buffer').toString('hex', 0, ID_BYTES);

@@ -162,7 +162,6 @@ export class SessionTimers {
     return last === undefined || this.#clock.monotonic() - last >= ttl_ms * TOUCH_SHARE;
   }
 
-  /** Stops the timer of the session. */
   async stop(sessionId: string): Promise<void> {
     const key = keyOf.sessionTimer(sessionId);
     await this.#store.commit(SESSIONS, { writes: [{ kind: 'delete', key }] });

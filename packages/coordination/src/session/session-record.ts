@@ -19,7 +19,6 @@ export const accessSchema = z
     principals: z.record(z.string(), roleSchema),
   })
   .meta({ title: 'SessionAccess' });
-export type AccessList = z.infer<typeof accessSchema>;
 
 export const metaSchema = z.object({
   session_id: z.string(),
@@ -42,7 +41,6 @@ export const memberSchema = z.object({
   agent_id: z.string(),
   principal: z.string(),
   role: roleSchema,
-  /** The epoch under which the agent takes part. */
   epoch: z.number(),
   connected: z.boolean(),
   joined_at: z.number(),
@@ -50,7 +48,6 @@ export const memberSchema = z.object({
 });
 export type Member = z.infer<typeof memberSchema>;
 
-/** The session, as a snapshot of its partition has it. */
 export function metaIn({ entries }: Snapshot): SessionMeta | undefined {
   const entry = entries.get(META);
   return entry && metaSchema.parse(entry.value);
@@ -67,6 +64,15 @@ export function membersIn({ entries }: Snapshot): readonly Member[] {
   return [...entries]
     .filter(([key]) => key.startsWith(MEMBER_PREFIX))
     .map(([, { value }]) => memberSchema.parse(value));
+}
+
+/** The session, unless it has ended, with those of its members that are the principal's. */
+export function sessionFor(snapshot: Snapshot, principalId: string) {
+  const session = metaIn(snapshot);
+  const members = membersIn(snapshot).filter(({ principal }) => principal === principalId);
+  return session && session.state !== 'ended' && members.length > 0
+    ? { session, agentIds: new Set(members.map(({ agent_id }) => agent_id)) }
+    : undefined;
 }
 
 const rosterSchema = z.array(z.string());
@@ -112,18 +118,24 @@ export function ownRole(roles: Readonly<Record<string, Role>>, id: string): Role
   return Object.hasOwn(roles, id) ? roles[id] : undefined;
 }
 
-/** All members of a session. */
+/** All members of a session, and these entries. */
+export async function readWithMembers(
+  store: CoordinationStore,
+  partition: string,
+  keys: readonly string[],
+): Promise<Snapshot> {
+  const { entries } = await store.read(partition, [ROSTER]);
+  const members = parseRoster(entries.get(ROSTER)?.value).map(keyOf.member);
+  return await store.read(partition, [...keys, ...members]);
+}
+
 export async function readMembers(
   store: CoordinationStore,
   partition: string,
 ): Promise<readonly Member[]> {
-  const { entries } = await store.read(partition, [ROSTER]);
-  const keys = parseRoster(entries.get(ROSTER)?.value).map(keyOf.member);
-  if (keys.length === 0) return [];
-  return membersIn(await store.read(partition, keys));
+  return membersIn(await readWithMembers(store, partition, []));
 }
 
-/** Those of the agents that are members of the session. */
 export async function membersAmong(
   store: CoordinationStore,
   sessionId: string,

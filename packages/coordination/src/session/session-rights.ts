@@ -21,7 +21,6 @@ import {
 
 type SessionRightsOptions = Pick<Services, 'store' | 'limits' | 'access' | 'timers' | 'sessions'>;
 
-/** Whom a right is about: an agent, or all agents of a principal. */
 export interface Grantee {
   readonly member?: string | undefined;
   readonly principal?: string | undefined;

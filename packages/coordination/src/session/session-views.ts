@@ -8,22 +8,21 @@ import {
   contextEventSchema,
   isContextUpdate,
 } from '../context/context-event.ts';
-import { toView, valuesOf, versionsOf } from '../context/context-operations.ts';
+import { toView, valuesOf } from '../context/context-operations.ts';
 import type { Snapshot } from '../coordination-store.ts';
 import type { Following } from '../feed/event-feed.ts';
 import { idsIn, keyOf, partitionOf, SESSIONS } from '../partitions.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
-import { type Member, membersIn, metaIn, type SessionMeta } from './session-record.ts';
+import { type Member, membersIn, metaIn, type SessionMeta, sessionFor } from './session-record.ts';
 
 export interface SessionView {
   readonly session: SessionMeta;
   readonly members: readonly Member[];
   readonly locks: readonly SessionLock[];
   readonly context: Readonly<Record<string, Json>>;
-  /** Of the context, and of each of its keys. */
+  /** Of the context. */
   readonly version: number;
-  readonly versions: Readonly<Record<string, number>>;
 }
 
 export interface SessionLock {
@@ -54,7 +53,6 @@ export class SessionViews {
     this.#options = options;
   }
 
-  /** Ids of sessions that have not ended. */
   async ids(principalId: string | undefined): Promise<readonly string[]> {
     const { store, sessionIndex } = this.#options;
     if (principalId !== undefined) return [...(await sessionIndex.ofPrincipal(principalId)).keys()];
@@ -96,7 +94,6 @@ export class SessionViews {
       })),
       context: valuesOf(context),
       version: context.version,
-      versions: versionsOf(context),
     };
   }
 
@@ -125,7 +122,6 @@ export class SessionViews {
     return { changes };
   }
 
-  /** Calls back after each event of a session. */
   follow(sessionId: string, onEvent: () => void): Promise<Following> {
     const { feeds, limits } = this.#options;
     return feeds.follow(partitionOf.session(sessionId), {
@@ -137,8 +133,7 @@ export class SessionViews {
 }
 
 function visibleTo(snapshot: Snapshot, principalId: string | undefined): SessionMeta | undefined {
+  if (principalId !== undefined) return sessionFor(snapshot, principalId)?.session;
   const meta = metaIn(snapshot);
-  if (!meta || meta.state === 'ended') return undefined;
-  const isOwn = (member: Member) => member.principal === principalId;
-  return principalId === undefined || membersIn(snapshot).some(isOwn) ? meta : undefined;
+  return meta?.state === 'ended' ? undefined : meta;
 }

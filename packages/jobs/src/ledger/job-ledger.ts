@@ -1,15 +1,15 @@
-// A ledger of jobs over synchronous tables: the steps, and what is read.
+// A ledger of jobs over tables of SQLite: the steps, and what is read.
 
 import { isFinal, type Job, type JobFilter } from '@starloom/core';
 import { jobNotFound } from '../job-document.ts';
 import { failure } from '../reasons.ts';
+import type { SqliteJobTables } from '../sqlite/sqlite-job-tables.ts';
 import { JobSteps, type JobStepsOptions } from './job-steps.ts';
-import type { JobTables, ListedJob } from './job-tables.ts';
 
 export class JobLedger extends JobSteps {
-  readonly #tables: JobTables;
+  readonly #tables: SqliteJobTables;
 
-  constructor(tables: JobTables, options: JobStepsOptions = {}) {
+  constructor(tables: SqliteJobTables, options: JobStepsOptions = {}) {
     super(tables, options);
     this.#tables = tables;
   }
@@ -23,11 +23,9 @@ export class JobLedger extends JobSteps {
     return this.#tables.call(id);
   }
 
-  list({ principalId, state, capability, limit, cursor }: JobFilter) {
+  list({ cursor, limit, ...filter }: JobFilter) {
     const before = cursor === undefined ? undefined : toPosition(cursor);
-    const asked = { principalId, state, capability, limit: limit + 1, before };
-    const rows = this.#tables.list(asked);
-    return toPage(rows, limit);
+    return toPage(this.#tables.list({ ...filter, limit: limit + 1 }, before), limit);
   }
 
   events(id: string, after: number, limit: number): readonly string[] {
@@ -84,7 +82,7 @@ export function toPosition(cursor: string): number {
 }
 
 /** Of one row more than the page may have, where there are more. */
-export function toPage(rows: readonly ListedJob[], limit: number) {
+export function toPage(rows: readonly { job: Job; position: number }[], limit: number) {
   const page = rows.slice(0, limit);
   const last = rows.length > limit ? page.at(-1)?.position : undefined;
   const jobs = page.map(({ job }) => job);

@@ -55,7 +55,6 @@ export interface LedgerClaim {
   readonly tries: number;
 }
 
-/** Names a claim. */
 export interface Held {
   readonly id: string;
   readonly lease: string;

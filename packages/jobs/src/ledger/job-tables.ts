@@ -65,34 +65,6 @@ export interface StepTables {
   deleteSchedule(name: string): void;
 }
 
-export interface ListedJob {
-  readonly job: Job;
-  readonly position: number;
-}
-
-/** All rows of a `JobLedger`. Order is the order of insertion. */
-export interface JobTables extends StepTables {
-  /** Newest first, older than the position `before`. */
-  list(filter: {
-    readonly principalId: string | undefined;
-    readonly state: JobState | undefined;
-    readonly capability: string | undefined;
-    readonly limit: number;
-    readonly before: number | undefined;
-  }): readonly ListedJob[];
-  /** Jobs whose note `due` is set, oldest first. */
-  due(limit: number): readonly Job[];
-  events(id: string, after: number, limit: number): readonly string[];
-  dropKeys(expiredAt: number): void;
-  /** Jobs that ended before a moment, with no idempotency key that is still good. */
-  endedBefore(moment: number, now: number, limit: number): readonly string[];
-  delete(id: string): void;
-  /** Keys that name a job. */
-  dropKeysOf(jobId: string): void;
-  counts(): Readonly<Record<JobState, number>>;
-  oldestReady(purpose: QueuePurpose): number | undefined;
-}
-
 /** Chooses entries in their order, so that no agent has more than it may. */
 export class AgentTurns {
   readonly #running: Map<string, number>;
@@ -114,7 +86,6 @@ export class AgentTurns {
     return [...this.#chosen.values()];
   }
 
-  /** Agents that have as many as they may. */
   get full(): readonly string[] {
     return [...this.#running].filter(([, n]) => n >= this.#perAgent).map(([agent]) => agent);
   }

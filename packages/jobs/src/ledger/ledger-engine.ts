@@ -22,6 +22,7 @@ import {
   sha256Hex,
   type UpstreamHandle,
 } from '@starloom/core';
+import type { DocumentFolder } from '../document-folder.ts';
 import { toEventMark } from '../transitions.ts';
 import type { JobLedger } from './job-ledger.ts';
 import type { EventText, Held } from './job-steps.ts';
@@ -31,24 +32,6 @@ export type RemoteLedger = {
   readonly [Name in keyof JobLedger]: (
     ...args: Parameters<JobLedger[Name]>
   ) => Promise<ReturnType<JobLedger[Name]>>;
-};
-
-/** Where the texts of documents go that are too large for a row. */
-export interface JobDocuments {
-  /** The text to store: the document, or the name of a file that has it. */
-  store(jobId: string, text: string): string | Promise<string>;
-  load(stored: string): string | Promise<string>;
-  /** Deletes the files of a job. */
-  remove(jobId: string): Promise<void>;
-  /** Deletes the file that a stored text names. */
-  discard(stored: string): Promise<void>;
-}
-
-export const INLINE_DOCUMENTS: JobDocuments = {
-  store: (_, text) => text,
-  load: (stored) => stored,
-  remove: async () => {},
-  discard: async () => {},
 };
 
 /** Of every engine that keeps jobs. */
@@ -64,7 +47,8 @@ export interface LedgerJobEngineOptions {
   readonly kind: string;
   readonly ledger: RemoteLedger;
   readonly clock: Clock;
-  readonly documents?: JobDocuments;
+  /** Where documents go that are too large for a row; without it, all are in rows. */
+  readonly documents?: DocumentFolder;
   /** Where an engine of several processes passes on what the others do: by the id of a job, or `READY`. */
   readonly watchers?: Watchers;
   readonly check?: () => Promise<void>;
@@ -81,30 +65,30 @@ export class LedgerJobEngine implements JobEngine {
   readonly kind: string;
   readonly #options: LedgerJobEngineOptions;
   readonly #ledger: RemoteLedger;
-  readonly #documents: JobDocuments;
+  readonly #documents: DocumentFolder | undefined;
   readonly #watchers: Watchers;
 
   constructor(options: LedgerJobEngineOptions) {
     this.kind = options.kind;
     this.#options = options;
     this.#ledger = options.ledger;
-    this.#documents = options.documents ?? INLINE_DOCUMENTS;
+    this.#documents = options.documents;
     this.#watchers = options.watchers ?? new Watchers();
   }
 
   async create(newJob: NewJob) {
     const { call, asked: _, ...input } = newJob;
     const id = crypto.randomUUID();
-    const stored = this.#documents.store(id, JSON.stringify(call ?? null));
+    const stored = this.#store(id, call);
     const text = typeof stored === 'string' ? stored : await stored;
     const fingerprint = newJob.idempotencyKey === undefined ? '' : fingerprintOf(newJob);
     const asked = { id, input, call: text, fingerprint };
     const made = await this.#ledger.create(asked, this.#now()).catch(async (error: unknown) => {
-      await this.#documents.discard(text);
+      await this.#documents?.discard(text);
       throw error;
     });
     if (made.created) this.#watchers.notify(READY);
-    else await this.#documents.remove(id);
+    else await this.#documents?.remove(id);
     return { job: await this.#toStored(made), created: made.created };
   }
 
@@ -115,7 +99,7 @@ export class LedgerJobEngine implements JobEngine {
 
   async callOf(id: string): Promise<unknown> {
     const text = await this.#ledger.callOf(id);
-    return text === undefined ? undefined : JSON.parse(await this.#documents.load(text));
+    return text === undefined ? undefined : await this.#load(text);
   }
 
   list(filter: JobFilter) {
@@ -125,7 +109,7 @@ export class LedgerJobEngine implements JobEngine {
   async events(id: string, { after, limit }: { after: number; limit: number }) {
     const texts = await this.#ledger.events(id, after, limit);
     const events: JobEvent[] = [];
-    for (const text of texts) events.push(JSON.parse(await this.#documents.load(text)));
+    for (const text of texts) events.push(await this.#load(text));
     return { events, cursor: after + events.length };
   }
 
@@ -166,14 +150,12 @@ export class LedgerJobEngine implements JobEngine {
     const { state } = outcome;
     const end = state === 'succeeded' ? { state } : { state, error: outcome.error };
     const result =
-      outcome.state === 'succeeded'
-        ? await this.#documents.store(claim.job.id, JSON.stringify(outcome.result ?? null))
-        : undefined;
+      outcome.state === 'succeeded' ? await this.#store(claim.job.id, outcome.result) : undefined;
     const held = toHeld(claim);
     const call = end.state === 'cancelled' ? await this.#ledger.callOf(held.id) : undefined;
     const done = await this.#ledger.finish(held, end, texts, result, this.#now());
     if (done) this.#watchers.notify(READY);
-    if (done && call !== undefined) await this.#documents.discard(call);
+    if (done && call !== undefined) await this.#documents?.discard(call);
     return this.#notifyIfDone(claim, done);
   }
 
@@ -184,7 +166,8 @@ export class LedgerJobEngine implements JobEngine {
   async requestCancel(id: string) {
     const call = await this.#ledger.callOf(id);
     const after = await this.#ledger.requestCancel(id, this.#now());
-    if (call !== undefined && after?.job.state === 'cancelled') await this.#documents.discard(call);
+    if (call !== undefined && after?.job.state === 'cancelled')
+      await this.#documents?.discard(call);
     return this.#notifyOfChange(id, after);
   }
 
@@ -200,7 +183,7 @@ export class LedgerJobEngine implements JobEngine {
 
   async prune({ before, limit }: { before: number; limit: number }): Promise<number> {
     const ids = await this.#ledger.prune(before, limit, this.#now());
-    for (const id of ids) await this.#documents.remove(id);
+    for (const id of ids) await this.#documents?.remove(id);
     return ids.length;
   }
 
@@ -217,7 +200,7 @@ export class LedgerJobEngine implements JobEngine {
       const ids = page.jobs.map(({ id }) => id);
       for (const { id, state } of page.jobs) if (!isFinal(state)) await this.requestCancel(id);
       const gone = await this.#ledger.remove(ids);
-      for (const id of gone) await this.#documents.remove(id);
+      for (const id of gone) await this.#documents?.remove(id);
       deleted += gone.length;
       open += ids.length - gone.length;
       cursor = page.next;
@@ -234,7 +217,7 @@ export class LedgerJobEngine implements JobEngine {
     const claimed = await this.#ledger.claim(options, this.#now());
     const claims: Claim[] = [];
     for (const { call, ...rest } of claimed) {
-      const claim = { ...rest, purpose, call: JSON.parse(await this.#documents.load(call)) };
+      const claim = { ...rest, purpose, call: await this.#load(call) };
       claims.push(claim);
       this.#watchers.notify(claim.job.id);
     }
@@ -294,6 +277,16 @@ export class LedgerJobEngine implements JobEngine {
     return this.#options.clock.now();
   }
 
+  #store(id: string, document: unknown): string | Promise<string> {
+    const text = JSON.stringify(document ?? null);
+    return this.#documents?.store(id, text) ?? text;
+  }
+
+  #load<Document>(stored: string): Document | Promise<Document> {
+    const text = this.#documents?.load(stored) ?? stored;
+    return typeof text === 'string' ? JSON.parse(text) : text.then((read) => JSON.parse(read));
+  }
+
   #notifyIfDone(claim: Claim, done: boolean): boolean {
     if (done) this.#watchers.notify(claim.job.id);
     return done;
@@ -308,13 +301,13 @@ export class LedgerJobEngine implements JobEngine {
 
   async #toStored({ job, result }: LedgerJob): Promise<StoredJob> {
     if (result === undefined) return job;
-    return { ...job, result: JSON.parse(await this.#documents.load(result)) };
+    return { ...job, result: await this.#load(result) };
   }
 
   async #toTexts(id: string, events: readonly JobEvent[]): Promise<readonly EventText[]> {
     const texts: EventText[] = [];
     for (const event of events) {
-      const stored = this.#documents.store(id, JSON.stringify(event));
+      const stored = this.#store(id, event);
       const text = typeof stored === 'string' ? stored : await stored;
       texts.push({ ...toEventMark(event), text });
     }

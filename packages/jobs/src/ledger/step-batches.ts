@@ -46,7 +46,6 @@ export class StepBatches {
     return reply.value;
   }
 
-  /** Resolves when no step is under way. */
   idle(): Promise<void> {
     return this.#batches.idle();
   }

@@ -30,7 +30,6 @@ import {
 } from './job-rows.ts';
 import { CHANNEL, SCHEMA_NAME as S } from './schema.ts';
 
-/** What a transaction needs. */
 export interface Needs {
   readonly ids: readonly string[];
   /** Those of `ids` whose call and result are needed too. */
@@ -47,12 +46,12 @@ export class LoadedTables implements StepTables {
   readonly #freed = new Map<string, string>();
   readonly #events: [position: string, number: number, text: string][] = [];
   readonly #keys = new Map<string, KeyRow>();
-  readonly #newKeys: [principal: string, key: string, row: KeyRow][] = [];
+  readonly #newKeys: (readonly unknown[])[] = [];
   readonly #usage = new Map<string, JobQuota>();
   readonly #hints = new Set<string>();
   #schedules: readonly ScheduleRow[] = [];
-  readonly #newSchedules: ScheduleRow[] = [];
-  readonly #goneSchedules: string[] = [];
+  readonly #newSchedules: (readonly unknown[])[] = [];
+  readonly #goneSchedules: (readonly unknown[])[] = [];
   #turns: AgentTurns | undefined;
 
   /** For steps that name their jobs. */
@@ -145,7 +144,8 @@ export class LoadedTables implements StepTables {
 
   setKey(principalId: string, key: string, row: KeyRow): void {
     this.#keys.set(JSON.stringify([toText(principalId), toText(key)]), row);
-    this.#newKeys.push([toText(principalId), toText(key), row]);
+    const { jobId, fingerprint, expiresAt } = row;
+    this.#newKeys.push([toText(principalId), toText(key), jobId, fingerprint, expiresAt]);
   }
 
   entry(jobId: string, purpose: QueuePurpose): QueueEntry | undefined {
@@ -189,12 +189,12 @@ export class LoadedTables implements StepTables {
     return this.#schedules;
   }
 
-  putSchedule(row: ScheduleRow): void {
-    this.#newSchedules.push(row);
+  putSchedule({ name, cron, timezone, job, nextAt }: ScheduleRow): void {
+    this.#newSchedules.push([name, cron, timezone, job, nextAt]);
   }
 
   deleteSchedule(name: string): void {
-    this.#goneSchedules.push(name);
+    this.#goneSchedules.push([name]);
   }
 
   /** Writes what the steps changed, and notifies the other gateways. */
@@ -226,9 +226,7 @@ export class LoadedTables implements StepTables {
        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])
        ON CONFLICT (principal, key) DO UPDATE SET job_id = excluded.job_id,
          fingerprint = excluded.fingerprint, expires_at = excluded.expires_at`,
-      this.#newKeys.map(([principal, key, { jobId, fingerprint, expiresAt }]) => {
-        return [principal, key, jobId, fingerprint, expiresAt];
-      }),
+      this.#newKeys,
     );
     await many(
       session,
@@ -236,15 +234,9 @@ export class LoadedTables implements StepTables {
        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])
        ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, timezone = excluded.timezone,
          job = excluded.job, next_at = excluded.next_at`,
-      this.#newSchedules.map(({ name, cron, timezone, job, nextAt }) => {
-        return [name, cron, timezone, job, nextAt];
-      }),
+      this.#newSchedules,
     );
-    await many(
-      session,
-      `DELETE FROM ${S}.schedule WHERE name = ANY($1)`,
-      this.#goneSchedules.map((name) => [name]),
-    );
+    await many(session, `DELETE FROM ${S}.schedule WHERE name = ANY($1)`, this.#goneSchedules);
     await notify(session, [...this.#hints]);
   }
 

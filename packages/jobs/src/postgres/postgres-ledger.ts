@@ -53,7 +53,6 @@ export class PostgresLedger {
     await this.#database.transact((session) => notify(session, [READY]));
   }
 
-  /** Resolves when no step is under way. */
   idle(): Promise<void> {
     return this.#batches.idle();
   }

@@ -53,7 +53,6 @@ export class EventWriter {
     } as JobEvent;
   }
 
-  /** `seq` of the last event. */
   get seq(): number {
     return this.#seq;
   }
@@ -74,7 +73,6 @@ export class EventWriter {
     return stored;
   }
 
-  /** Resolves when all events are stored. */
   async flush(): Promise<void> {
     await this.#batches.idle();
     if (this.#failure !== undefined) throw this.#failure;

@@ -68,7 +68,6 @@ export class JobRunner {
     this.#runOptions = { engine, run, cancelUpstream, cancelGraceMs, clock, log };
   }
 
-  /** Jobs that run here now. */
   get active(): number {
     return this.#active.size;
   }

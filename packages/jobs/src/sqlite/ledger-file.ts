@@ -194,7 +194,6 @@ export type ThreadReply =
   | { readonly kind: 'failed'; readonly problem: Problem }
   | { readonly kind: 'done'; readonly replies: readonly LedgerReply[] };
 
-/** Serves a ledger file in the thread of files. */
 export const service: FileService<readonly LedgerStep[], ThreadReply> = {
   open(path, reply) {
     let file: LedgerFile | undefined;

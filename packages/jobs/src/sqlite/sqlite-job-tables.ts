@@ -5,6 +5,7 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import {
   isFinal,
   type Job,
+  type JobFilter,
   type JobQuota,
   type JobState,
   normalName,
@@ -12,10 +13,10 @@ import {
 } from '@starloom/core';
 import {
   AgentTurns,
-  type JobTables,
   type KeyRow,
   type QueueEntry,
   type ScheduleRow,
+  type StepTables,
   storedBytes,
   toCounts,
   toEntry,
@@ -28,7 +29,7 @@ import { IS_DUE, RECORD_BYTES } from './schema.ts';
 
 type Row = Record<string, SQLOutputValue>;
 
-export class SqliteJobTables implements JobTables {
+export class SqliteJobTables implements StepTables {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
@@ -93,9 +94,11 @@ export class SqliteJobTables implements JobTables {
     this.#grow(id, storedBytes(result));
   }
 
-  list({ principalId, state, capability, limit, before }: Parameters<JobTables['list']>[0]) {
+  /** Newest first, in the order of insertion. */
+  list(filter: Omit<JobFilter, 'cursor'>, before = Number.MAX_SAFE_INTEGER) {
+    const { principalId, state, capability, limit } = filter;
     const conditions = ['position < ?'];
-    const values: (string | number)[] = [before ?? Number.MAX_SAFE_INTEGER];
+    const values: (string | number)[] = [before];
     if (principalId !== undefined) {
       conditions.push('principal = ?');
       values.push(principalId);
@@ -116,6 +119,7 @@ export class SqliteJobTables implements JobTables {
     }));
   }
 
+  /** Jobs whose note `due` is set, oldest first. */
   due(limit: number): readonly Job[] {
     const sql = `SELECT record FROM job WHERE ${IS_DUE}
       AND json_extract(record, '$.notes.due') IS NOT NULL ORDER BY position LIMIT ?`;
@@ -190,6 +194,7 @@ export class SqliteJobTables implements JobTables {
     return turns.chosen;
   }
 
+  /** Those with no idempotency key that is still good. */
   endedBefore(moment: number, now: number, limit: number): readonly string[] {
     const sql = `SELECT id FROM job WHERE finished_at < ?
       AND NOT EXISTS (SELECT 1 FROM idempotency WHERE job_id = job.id AND expires_at > ?)
