@@ -8,7 +8,7 @@ import { traceSchema } from './payload-schemas.ts';
 import { inputRequestSchema } from './questions.ts';
 import type { Trace } from './trace.ts';
 
-export const CALL_STATES = [
+const CALL_STATES = [
   'accepted',
   'routed',
   'started',

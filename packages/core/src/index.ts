@@ -25,7 +25,6 @@ export {
 export { Closers } from './closers.ts';
 export { RecentMap, Roster } from './collections.ts';
 export { type AgentFilter, Directory, type DirectoryListener } from './directory.ts';
-export { DirectoryReads, LocalRegistry } from './directory-reads.ts';
 export {
   type Attachment,
   AUTH_MODES,
@@ -59,7 +58,6 @@ export {
 } from './errors.ts';
 export {
   type ArtifactData,
-  CALL_STATES,
   type Citation,
   type Counted,
   countedIn,
@@ -90,7 +88,6 @@ export {
   type AgentInstance,
   definitionDigest,
   definitionOf,
-  INSTANCE_HOLDS,
   type InstanceEntry,
   type InstanceHold,
   type InstanceKey,
@@ -134,7 +131,6 @@ export {
   capabilitySchema,
   type Endpoint,
   endpointSchema,
-  FALLBACK_MODES,
   type FallbackMode,
   type Manifest,
   type ManifestInput,
@@ -142,7 +138,7 @@ export {
   UNKNOWN_VERSION,
 } from './manifest.ts';
 export { MemoryRegistrar, type MemoryRegistrarOptions } from './memory-registrar.ts';
-export { MemoryRegistry } from './memory-registry.ts';
+export { DirectoryReads, LocalRegistry, MemoryRegistry } from './memory-registry.ts';
 export {
   agentIdSchema,
   capabilityNameSchema,
@@ -260,7 +256,6 @@ export {
   DEFAULT_LEASE_MS,
   type KnownAgent,
   MAX_LEASE_MS,
-  MAX_MANIFEST_BYTES,
   MIN_LEASE_MS,
   parseManifest,
   staleEpoch,

@@ -8,16 +8,8 @@ import type { Manifest } from './manifest.ts';
 import { sha256Hex } from './tool-names.ts';
 
 /** Why no call goes to an instance whatever its health: shown to operators, never to callers. */
-export const INSTANCE_HOLDS = [
-  'definition',
-  'unsigned',
-  'command',
-  'secret',
-  'unreadable',
-] as const;
-
 export interface InstanceHold {
-  readonly reason: (typeof INSTANCE_HOLDS)[number];
+  readonly reason: 'definition' | 'unsigned' | 'command' | 'secret' | 'unreadable';
   readonly message: string;
   readonly fix: string;
 }

@@ -7,7 +7,7 @@ import { agentIdSchema, capabilityNameSchema, nodeIdSchema } from './names.ts';
 import { DEFAULT_TIER, trustTierSchema } from './trust-tier.ts';
 
 /** Which other agents may serve a call: none, those named in `fallbacks`, or peers too. */
-export const FALLBACK_MODES = ['none', 'named', 'peers'] as const;
+const FALLBACK_MODES = ['none', 'named', 'peers'] as const;
 export type FallbackMode = (typeof FALLBACK_MODES)[number];
 
 /** A foreign JSON Schema: kept as it is, compiled where it is used. */

@@ -1,5 +1,10 @@
 import { TOOL_ERROR } from './errors.ts';
-import { reasonTable } from './reason-table.ts';
+import { reasonTable, rowsOf } from './reason-table.ts';
+
+const offline = rowsOf('AGENT_OFFLINE');
+const badInput = rowsOf('BAD_INPUT');
+const recursion = rowsOf('RECURSION_LIMIT');
+const fault = rowsOf('UPSTREAM_ERROR');
 
 const SEE_LOG = 'see the log of the agent';
 
@@ -9,41 +14,27 @@ export const failure = reasonTable({
     message: 'The call did not finish within {deadline_ms} ms',
     fix: 'raise deadline_ms, or ask for less',
   },
-  not_json: {
-    code: 'BAD_INPUT',
-    message: 'A {type} like this has no canonical JSON',
-    fix: 'use finite numbers and strings without lone surrogates, as RFC 8785 asks',
-  },
+  not_json: badInput(
+    'A {type} like this has no canonical JSON',
+    'use finite numbers and strings without lone surrogates, as RFC 8785 asks',
+  ),
 
-  trace: {
-    code: 'BAD_INPUT',
-    message: 'Two spellings of {key} disagree',
-    fix: 'send each key of the trace once',
-  },
-  depth: {
-    code: 'BAD_INPUT',
-    message: 'The call depth is not an integer from 0 to 1000',
-    fix: 'send X-OpenStarry-Depth as a small integer, or leave it out',
-  },
-  chain: {
-    code: 'BAD_INPUT',
-    message: 'The call chain is not a list of agent/capability',
-    fix: 'send at most 64 comma-separated agent/capability',
-  },
-  'depth/limit': {
-    code: 'RECURSION_LIMIT',
-    message: 'Call depth {depth} is beyond the limit of {limit}',
-  },
-  cycle: { code: 'RECURSION_LIMIT', message: 'The call closes a cycle: {path}' },
-  tripped: {
-    code: 'RECURSION_LIMIT',
-    message: 'This trace was refused before and stays refused',
-  },
-  uncounted: {
-    code: 'RECURSION_LIMIT',
-    message: '{calls} calls of this trace are in flight here',
-    fix: 'pass X-OpenStarry-Trace-ID and X-OpenStarry-Depth on with every call',
-  },
+  trace: badInput('Two spellings of {key} disagree', 'send each key of the trace once'),
+  depth: badInput(
+    'The call depth is not an integer from 0 to 1000',
+    'send X-OpenStarry-Depth as a small integer, or leave it out',
+  ),
+  chain: badInput(
+    'The call chain is not a list of agent/capability',
+    'send at most 64 comma-separated agent/capability',
+  ),
+  'depth/limit': recursion('Call depth {depth} is beyond the limit of {limit}'),
+  cycle: recursion('The call closes a cycle: {path}'),
+  tripped: recursion('This trace was refused before and stays refused'),
+  uncounted: recursion(
+    '{calls} calls of this trace are in flight here',
+    'pass X-OpenStarry-Trace-ID and X-OpenStarry-Depth on with every call',
+  ),
 
   unreachable: {
     code: 'AGENT_OFFLINE',
@@ -51,22 +42,10 @@ export const failure = reasonTable({
     fix: 'start the agent, or correct endpoint.uri of its manifest',
     details: { sent: false },
   },
-  closed: { code: 'AGENT_OFFLINE', message: 'The connection to the agent was closed' },
-  connection_lost: {
-    code: 'AGENT_OFFLINE',
-    message: 'The agent went away without an answer',
-    fix: SEE_LOG,
-  },
-  'connection_lost/answer': {
-    code: 'UPSTREAM_ERROR',
-    message: 'The agent went away before its answer ended',
-    fix: SEE_LOG,
-  },
-  invalid_http: {
-    code: 'UPSTREAM_ERROR',
-    message: 'The agent does not answer in HTTP',
-    fix: 'let the agent answer in HTTP/1.1',
-  },
+  closed: offline('The connection to the agent was closed'),
+  connection_lost: offline('The agent went away without an answer', SEE_LOG),
+  'connection_lost/answer': fault('The agent went away before its answer ended', SEE_LOG),
+  invalid_http: fault('The agent does not answer in HTTP', 'let the agent answer in HTTP/1.1'),
 
   agent_denied: {
     code: 'AUTH_DENIED',
@@ -109,50 +88,34 @@ export const failure = reasonTable({
     fix: 'see details.upstream and the log of the agent',
   },
 
-  manifest: {
-    code: 'BAD_INPUT',
-    message: 'Not a valid manifest',
-    fix: 'correct these fields',
-  },
-  manifest_bytes: {
-    code: 'BAD_INPUT',
-    message: 'The manifest has {bytes} bytes; {limit} are allowed',
-    fix: 'shorten its descriptions and schemas',
-  },
-  manifest_text: {
-    code: 'BAD_INPUT',
-    message:
-      'The manifest holds text that cannot be stored: NUL characters or half a surrogate pair',
-    fix: 'remove these characters',
-  },
-  look_alike: {
-    code: 'BAD_INPUT',
-    message: 'The name "{agent_id}" looks like "{like}"',
-    fix: 'choose another name',
-  },
-  taken: {
-    code: 'BAD_INPUT',
-    message: 'The name "{agent_id}" is taken',
-    fix: 'choose another agent_id, or use the key with which it was registered',
-  },
-  removed: {
-    code: 'BAD_INPUT',
-    message: 'An operator removed the agent "{agent_id}"',
-    fix: 'ask the operator of the gateway, who can add it again',
-  },
-  stale_epoch: {
-    code: 'BAD_INPUT',
-    message: 'This registration of "{agent_id}" on node "{node_id}" has ended',
-    fix: 'register again, and use the epoch of that registration',
-  },
-  revision_conflict: {
-    code: 'BAD_INPUT',
-    message: 'The agent "{agent_id}" was changed meanwhile: it is at revision {revision}',
-    fix: 'read it again and repeat the change',
-  },
-  lease_ms: {
-    code: 'BAD_INPUT',
-    message: 'A lease lasts from {least} to {most} ms',
-    fix: 'ask for a lease within these limits',
-  },
+  manifest: badInput('Not a valid manifest', 'correct these fields'),
+  manifest_bytes: badInput(
+    'The manifest has {bytes} bytes; {limit} are allowed',
+    'shorten its descriptions and schemas',
+  ),
+  manifest_text: badInput(
+    'The manifest holds text that cannot be stored: NUL characters or half a surrogate pair',
+    'remove these characters',
+  ),
+  look_alike: badInput('The name "{agent_id}" looks like "{like}"', 'choose another name'),
+  taken: badInput(
+    'The name "{agent_id}" is taken',
+    'choose another agent_id, or use the key with which it was registered',
+  ),
+  removed: badInput(
+    'An operator removed the agent "{agent_id}"',
+    'ask the operator of the gateway, who can add it again',
+  ),
+  stale_epoch: badInput(
+    'This registration of "{agent_id}" on node "{node_id}" has ended',
+    'register again, and use the epoch of that registration',
+  ),
+  revision_conflict: badInput(
+    'The agent "{agent_id}" was changed meanwhile: it is at revision {revision}',
+    'read it again and repeat the change',
+  ),
+  lease_ms: badInput(
+    'A lease lasts from {least} to {most} ms',
+    'ask for a lease within these limits',
+  ),
 });

@@ -4,13 +4,19 @@
 // the principal that began it: the same id named by another principal is another trace, unless that
 // principal is an agent at work on it.
 
-import { type CallInFlight, deepestOf, hopBelow, isOneOf, lowestOf } from './calls-in-flight.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { FabricError } from './errors.ts';
 import { type Hop, MAX_DEPTH } from './hop.ts';
+import {
+  type CallInFlight,
+  deepestOf,
+  hopBelow,
+  isOneOf,
+  lowestOf,
+  RefusedTraces,
+} from './known-traces.ts';
 import { findCycle, type Origin, toLink } from './propagation.ts';
 import { failure } from './reasons.ts';
-import { RefusedTraces } from './refused-traces.ts';
 import { createTrace, type Trace, toW3cSpanId } from './trace.ts';
 import type { TrustTier } from './trust-tier.ts';
 

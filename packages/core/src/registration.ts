@@ -1,12 +1,13 @@
 // What every engine decides about a registration, as pure functions of what it holds.
 
+import { exceedsDepth } from './agent-call.ts';
 import type { FabricError } from './errors.ts';
 import type { InstanceEntry } from './instance.ts';
 import { type Manifest, manifestSchema } from './manifest.ts';
 import type { InstanceEpoch, RegisterOptions, Registrant } from './ports/registry.ts';
 import { failure } from './reasons.ts';
 
-export const MAX_MANIFEST_BYTES = 262_144;
+const MAX_MANIFEST_BYTES = 262_144;
 /** Of the JSON in a manifest: deeper ones are refused before anything walks through them. */
 const MAX_DEPTH = 64;
 
@@ -16,7 +17,7 @@ export const MAX_LEASE_MS = 3_600_000;
 
 /** A valid manifest with its defaults that every engine can store, or BAD_INPUT with every problem. */
 export function parseManifest(value: unknown): Manifest {
-  if (isDeeper(value, MAX_DEPTH)) {
+  if (exceedsDepth(value, MAX_DEPTH)) {
     const problems = [{ path: [], message: `is nested deeper than ${MAX_DEPTH}` }];
     throw failure('manifest', { problems });
   }
@@ -85,10 +86,4 @@ function assertOwner(
 ): void {
   if (isOperator || instances.every(({ owner }) => owner === principal)) return;
   throw failure('taken', { agent_id });
-}
-
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (depth === 0) return true;
-  return Object.values(value).some((member) => isDeeper(member, depth - 1));
 }

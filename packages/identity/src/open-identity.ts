@@ -23,7 +23,7 @@ import type { MandateClaims } from './tokens/claims.ts';
 import { readMandate, toActors } from './tokens/mandate.ts';
 import { Mint, type MintOptions, toCogId } from './tokens/mint.ts';
 import { readPassport, toPassportPrincipal } from './tokens/passport.ts';
-import { type ReadToken, rememberVerified, toDelegate } from './tokens/read-token.ts';
+import { rememberVerified, toDelegate } from './tokens/read-token.ts';
 import { Revocations, type Revoked } from './tokens/revocations.ts';
 import { SigningKeys } from './tokens/signing-keys.ts';
 
@@ -121,9 +121,9 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
   const parts = { clock, signing, revocations, mint, ended };
   const validity = new CredentialValidity({ ...parts, keys, oauth });
   const { isCurrent, isRevoked } = validity;
-  const callers = new Callers({ ...parts, buildOf, validity });
-  const passports = rememberVerified((text) => callers.ofPassport(text), isCurrent);
-  const mandates = rememberVerified((token) => callers.ofMandate(token), isCurrent);
+  const tokens: TokenParts = { ...parts, buildOf, validity };
+  const passports = rememberVerified((text) => fromPassport(text, tokens), isCurrent);
+  const mandates = rememberVerified((token) => fromMandate(token, tokens), isCurrent);
   return {
     folder,
     authenticator: createAuthenticator({
@@ -175,7 +175,7 @@ function toMintEntry({ claims, hash }: Parameters<MintOptions['record']>[0]): Au
   };
 }
 
-interface CallersOptions extends Pick<IdentityOptions, 'buildOf'> {
+interface TokenParts extends Pick<IdentityOptions, 'buildOf'> {
   readonly clock: Clock;
   readonly signing: SigningKeys;
   readonly revocations: Revocations;
@@ -184,48 +184,33 @@ interface CallersOptions extends Pick<IdentityOptions, 'buildOf'> {
   readonly validity: CredentialValidity;
 }
 
-/** From verified tokens to principals. */
-class Callers {
-  readonly #options: CallersOptions;
+async function fromPassport(text: string, parts: TokenParts): Promise<Principal> {
+  const { signing, revocations, validity, clock } = parts;
+  const read = await readPassport(text, signing, clock.now());
+  const principal = toPassportPrincipal(read, text);
+  revocations.assertValid(principal.delegation);
+  return validity.assertCurrent(principal);
+}
 
-  constructor(options: CallersOptions) {
-    this.#options = options;
-  }
-
-  async ofPassport(text: string): Promise<Principal> {
-    const { signing, revocations, validity, clock } = this.#options;
-    const read = await readPassport(text, signing, clock.now());
-    const principal = toPassportPrincipal(read, text);
-    revocations.assertValid(principal.delegation);
-    return validity.assertCurrent(principal);
-  }
-
-  /** An agent that calls on behalf of its caller. */
-  async ofMandate(token: string): Promise<Principal> {
-    const { signing, revocations, validity, clock, mint, ended } = this.#options;
-    const read = await readMandate(token, signing.findKey, signing.issuer, clock.now());
-    const { jti, exp } = read.claims;
-    const principal = this.#toPrincipal(read, token);
-    if (!mint.isOwn(jti)) await ended?.follow(jti, exp * 1000);
-    if (validity.isOver(jti)) throw failure('replayed/over');
-    revocations.assertValid(principal.delegation);
-    return validity.assertCurrent(principal);
-  }
-
-  #toPrincipal(read: ReadToken<MandateClaims>, token: string) {
-    const { sub, cog, act, aud, dep, jti, tid, pid, rxp } = read.claims;
-    const build = this.#options.buildOf?.(aud) ?? 'unknown';
-    return toDelegate(read, token, {
-      delegateId: aud,
-      passportId: pid ?? null,
-      cogId: toCogId(aud, build, jti),
-      depth: dep,
-      traceId: tid,
-      ...(rxp !== undefined && { rootExpiresAt: rxp * 1000 }),
-      budget: budgetOf(read.claims, this.#options.clock.now()),
-      actors: [{ sub, cog }, ...toActors(act)],
-    });
-  }
+/** An agent that calls on behalf of its caller. */
+async function fromMandate(token: string, parts: TokenParts): Promise<Principal> {
+  const { signing, revocations, validity, clock, mint, ended, buildOf } = parts;
+  const read = await readMandate(token, signing.findKey, signing.issuer, clock.now());
+  const { sub, cog, act, aud, dep, jti, tid, pid, rxp, exp } = read.claims;
+  const principal = toDelegate(read, token, {
+    delegateId: aud,
+    passportId: pid ?? null,
+    cogId: toCogId(aud, buildOf?.(aud) ?? 'unknown', jti),
+    depth: dep,
+    traceId: tid,
+    ...(rxp !== undefined && { rootExpiresAt: rxp * 1000 }),
+    budget: budgetOf(read.claims, clock.now()),
+    actors: [{ sub, cog }, ...toActors(act)],
+  });
+  if (!mint.isOwn(jti)) await ended?.follow(jti, exp * 1000);
+  if (validity.isOver(jti)) throw failure('replayed/over');
+  revocations.assertValid(principal.delegation);
+  return validity.assertCurrent(principal);
 }
 
 /** What is left of the time of a mandate; it was minted at any moment of its second. */

@@ -1,6 +1,11 @@
 // Why identity refuses or fails. No sentence shows a credential.
 
-import { FabricError, reasonTable } from '@starloom/core';
+import { FabricError, reasonTable, rowsOf } from '@starloom/core';
+
+const refusal = rowsOf('AUTH_DENIED');
+const badInput = rowsOf('BAD_INPUT');
+const overloaded = rowsOf('OVERLOADED');
+const forbidden = rowsOf('POLICY_DENIED');
 
 const SEND_KEY = 'send "Authorization: Bearer <key>" with a key that is known here';
 const ONE_HEADER = 'send one header "Authorization: Bearer <key>"';
@@ -103,93 +108,65 @@ export const failure = reasonTable({
   'wider_than_parent/capability': refusal('The mandate does not cover this capability', MINT),
   too_deep: refusal('The mandate is deeper than its grant allows', MINT),
 
-  insufficient_scope: {
-    code: 'POLICY_DENIED',
-    message: 'The access token lacks a scope',
-    fix: 'get a token with the scopes {scope}',
-  },
-  not_granted: {
-    code: 'POLICY_DENIED',
-    message: 'The caller may not hand on what it asks for',
-    fix: 'ask for less, or let "auth.may_call" of the agent and the grant of the caller name it',
-  },
-  'too_deep/grant': {
-    code: 'POLICY_DENIED',
-    message: 'The grant ends at {limit} mandates in a chain',
-    fix: 'use a passport with a larger --depth',
-  },
-  mandate_too_large: {
-    code: 'POLICY_DENIED',
-    message: 'The mandate would be too large',
-    fix: 'name fewer capabilities in "auth.may_call"',
-  },
-  budget_spent: {
-    code: 'POLICY_DENIED',
-    message: 'The budget of {of} of this trace is spent',
-    fix: 'begin another trace, or raise limits.budget_calls or limits.budget_ms',
-  },
+  insufficient_scope: forbidden(
+    'The access token lacks a scope',
+    'get a token with the scopes {scope}',
+  ),
+  not_granted: forbidden(
+    'The caller may not hand on what it asks for',
+    'ask for less, or let "auth.may_call" of the agent and the grant of the caller name it',
+  ),
+  'too_deep/grant': forbidden(
+    'The grant ends at {limit} mandates in a chain',
+    'use a passport with a larger --depth',
+  ),
+  mandate_too_large: forbidden(
+    'The mandate would be too large',
+    'name fewer capabilities in "auth.may_call"',
+  ),
+  budget_spent: forbidden(
+    'The budget of {of} of this trace is spent',
+    'begin another trace, or raise limits.budget_calls or limits.budget_ms',
+  ),
 
-  bad_key: {
-    code: 'BAD_INPUT',
-    message: 'The key "{key_id}" {what}',
-    fix: 'give it a long random key of its own',
-  },
-  'usage/key': { code: 'BAD_INPUT', message: 'The key "{key_id}" cannot be created' },
-  key_exists: {
-    code: 'BAD_INPUT',
-    message: 'A key "{key_id}" exists already',
-    fix: 'choose another id, or rotate the key',
-  },
-  'unknown_key/state': {
-    code: 'BAD_INPUT',
-    message: 'There is no key "{key_id}" in the state folder',
-    fix: 'see "starloom keys list"; keys under auth.psk are changed in starloom.yaml',
-  },
-  key_not_active: {
-    code: 'BAD_INPUT',
-    message: 'The key "{key_id}" is {state} and cannot be rotated',
-    fix: 'create another key',
-  },
-  'config/state': {
-    code: 'BAD_INPUT',
-    message: 'The file {file} cannot be used: {why}',
-    fix: 'restore it from a backup, or remove it',
-  },
-  'disk_full/state': {
-    code: 'OVERLOADED',
-    message: 'The disk is full: {file} cannot be written',
-    fix: `${FREE_SPACE}, then try again`,
-  },
-  'disk_full/audit': {
-    code: 'OVERLOADED',
-    message: 'The audit log cannot be written',
-    fix: `${FREE_SPACE}; no restart is needed`,
-  },
-  audit_unavailable: {
-    code: 'OVERLOADED',
-    message: 'The audit log cannot be written',
-    fix: 'Make the folder of the audit log writable',
-  },
-  clock_behind: {
-    code: 'OVERLOADED',
-    message: 'The clock is behind: the signing key is in use from {use_from}, and it is {now}',
-    fix: `${SET_CLOCK}; if it is right, wait, or run "starloom keys rotate --signing --at-once"`,
-  },
-  realm_busy: {
-    code: 'OVERLOADED',
-    message: 'Other gateways change the revocations all the time',
-    fix: 'wait: the gateway tries again',
-  },
+  bad_key: badInput('The key "{key_id}" {what}', 'give it a long random key of its own'),
+  'usage/key': badInput('The key "{key_id}" cannot be created'),
+  key_exists: badInput('A key "{key_id}" exists already', 'choose another id, or rotate the key'),
+  'unknown_key/state': badInput(
+    'There is no key "{key_id}" in the state folder',
+    'see "starloom keys list"; keys under auth.psk are changed in starloom.yaml',
+  ),
+  key_not_active: badInput(
+    'The key "{key_id}" is {state} and cannot be rotated',
+    'create another key',
+  ),
+  'config/state': badInput(
+    'The file {file} cannot be used: {why}',
+    'restore it from a backup, or remove it',
+  ),
+  'disk_full/state': overloaded(
+    'The disk is full: {file} cannot be written',
+    `${FREE_SPACE}, then try again`,
+  ),
+  'disk_full/audit': overloaded(
+    'The audit log cannot be written',
+    `${FREE_SPACE}; no restart is needed`,
+  ),
+  audit_unavailable: overloaded(
+    'The audit log cannot be written',
+    'Make the folder of the audit log writable',
+  ),
+  clock_behind: overloaded(
+    'The clock is behind: the signing key is in use from {use_from}, and it is {now}',
+    `${SET_CLOCK}; if it is right, wait, or run "starloom keys rotate --signing --at-once"`,
+  ),
+  realm_busy: overloaded(
+    'Other gateways change the revocations all the time',
+    'wait: the gateway tries again',
+  ),
 });
 
 /** AUTH_DENIED for reasons that other packages give. */
 export function denied(reason: string, message: string, fix: string): FabricError {
   return new FabricError('AUTH_DENIED', message, { details: { reason, fix } });
-}
-
-function refusal<const Message extends string, const Fix extends string>(
-  message: Message,
-  fix: Fix,
-) {
-  return { code: 'AUTH_DENIED', message, fix } as const;
 }

@@ -165,7 +165,7 @@ class AuditFile {
       continues,
       encode: JSON.stringify,
       signer: () => ({ kid: keys.currentKid }),
-      sign: (bytes) => keys.signBytes(bytes).signature,
+      sign: (bytes) => keys.signBytes(bytes),
     });
   }
 

@@ -57,11 +57,8 @@ interface SharedFiles {
   changeSigning(edit: (file: SigningFile) => Promise<SigningFile>): Promise<SigningFile>;
 }
 
-interface ShareOptions {
-  readonly realm: RealmStore;
-  readonly files: SharedFiles;
+interface ShareOptions extends Omit<RevocationSyncOptions, 'clock'> {
   readonly now: number;
-  readonly log: Log;
 }
 
 const REVOCATIONS = 'revocations';
@@ -99,7 +96,7 @@ export async function shareRevocations({ realm, files, now, log }: ShareOptions)
     ];
     if (news.length === 0) return snapshot.version;
     const writes = news.slice(0, WRITES_AT_ONCE);
-    const ifKeys = new Map(writes.map(({ key }) => [key, versionOf(snapshot, key)]));
+    const ifKeys = new Map(writes.map(({ key }) => [key, snapshot.entries.get(key)?.version ?? 0]));
     await realm.commit(REVOCATIONS, { writes, ifKeys, event: REVOCATIONS });
   }
   throw failure('realm_busy');
@@ -166,8 +163,4 @@ function newlyWithdrawn({ keys }: SigningFile, { signing }: Shared, now: number)
 
 function nameOf({ key_hash }: KeyRecord): string {
   return KEY_PREFIX + key_hash;
-}
-
-function versionOf({ entries }: RealmSnapshot, key: string): number {
-  return entries.get(key)?.version ?? 0;
 }

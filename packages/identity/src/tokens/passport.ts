@@ -91,7 +91,7 @@ export async function signPassport(claims: PassportClaims, keys: SigningKeys): P
 
 export function signStructuredPassport(claims: PassportClaims, keys: SigningKeys): string {
   const unsigned = { ...toStructured(claims), key_id: keys.currentKid };
-  const { signature } = keys.signBytes(toSignedBytes(unsigned));
+  const signature = keys.signBytes(toSignedBytes(unsigned));
   return JSON.stringify({ ...unsigned, signature });
 }
 

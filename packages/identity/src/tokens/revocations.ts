@@ -21,8 +21,6 @@ const fileSchema = z.strictObject({
   version: z.literal(1),
   epoch: z.int().min(0),
   revoked: z.record(z.string(), revokedSchema),
-  /** Suspensions of earlier versions, which had no epoch. */
-  suspended: z.array(z.string()).optional(),
 });
 
 export type RevocationsFile = z.output<typeof fileSchema>;
@@ -110,11 +108,9 @@ export async function suspendGrant(
   isSuspended: boolean,
   now = Date.now(),
 ): Promise<void> {
-  await changeState(revocationsFile(folder), ({ suspended = [], ...file }) => {
-    const others = suspended.filter((known) => known !== id);
-    const kept = others.length > 0 ? { ...file, suspended: others } : file;
-    return withRevoked(kept, SUSPENDED + id, now, isSuspended ? {} : { lifted: true });
-  });
+  await changeState(revocationsFile(folder), (file) =>
+    withRevoked(file, SUSPENDED + id, now, isSuspended ? {} : { lifted: true }),
+  );
 }
 
 /** What was revoked so far, the newest first; keys as in the file. */
@@ -190,9 +186,9 @@ function isNews(one: Revocation, known: Revocation | undefined): boolean {
   return one.epoch > known.epoch || (one.epoch === known.epoch && !one.lifted && !!known.lifted);
 }
 
-function isSuspended({ revoked, suspended }: RevocationsFile, mandateId: string): boolean {
+function isSuspended({ revoked }: RevocationsFile, mandateId: string): boolean {
   const one = revoked[SUSPENDED + mandateId];
-  return one ? !one.lifted : (suspended?.includes(mandateId) ?? false);
+  return one !== undefined && !one.lifted;
 }
 
 function withoutExpired({ revoked }: RevocationsFile, now: number): RevocationsFile['revoked'] {

@@ -115,11 +115,11 @@ export class SigningKeys {
       .sign(key);
   }
 
-  /** A signature over bytes that are no token, with the id of its key. */
-  signBytes(bytes: Uint8Array): { readonly kid: string; readonly signature: string } {
-    const { kid, x, d = '' } = this.#current();
+  /** A signature over bytes that are no token. */
+  signBytes(bytes: Uint8Array): string {
+    const { x, d = '' } = this.#current();
     const key = createPrivateKey({ key: { ...OKP, x, d }, format: 'jwk' });
-    return { kid, signature: sign(null, bytes, key).toString('base64url') };
+    return sign(null, bytes, key).toString('base64url');
   }
 
   /** Whether tokens of this key are accepted. */
