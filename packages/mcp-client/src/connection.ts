@@ -20,13 +20,9 @@ import {
   type RpcAnswer,
 } from './agent-transport.ts';
 import type { Exchange } from './exchange.ts';
+import { LIST_KINDS, type ListKind } from './server/lists.ts';
 import type { ConnectionOptions } from './shared-connection.ts';
-import {
-  LIST_KINDS,
-  type ListKind,
-  ListSubscription,
-  OlderSubscriptions,
-} from './subscriptions.ts';
+import { ListSubscription, OlderSubscriptions } from './subscriptions.ts';
 
 interface SendOptions extends ExchangeOptions {
   /** Wants progress; the token is the id of the exchange. */

@@ -6,7 +6,6 @@ export { postHeaders } from './http-headers.ts';
 export {
   type CallToolOptions,
   type ClientState,
-  type HttpTransportsOptions,
   httpTransports,
   McpClient,
   type McpClientOptions,
@@ -17,6 +16,6 @@ export {
   type TransportSource,
   toProgress,
 } from './mcp-client.ts';
+export type { ListKind } from './server/lists.ts';
 export type { ConnectionAttempt } from './shared-connection.ts';
-export type { ListKind } from './subscriptions.ts';
 export type { Tool, Tools } from './tool-catalog.ts';

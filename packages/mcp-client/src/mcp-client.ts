@@ -23,9 +23,10 @@ import type { Headers } from './http-headers.ts';
 import { HttpClientTransport, HttpEndpoint, type HttpEndpointOptions } from './http-transport.ts';
 import { type Lane, Lanes } from './lanes.ts';
 import { failure } from './reasons.ts';
+import type { ListKind } from './server/lists.ts';
 import { type ConnectionAttempt, SharedConnection } from './shared-connection.ts';
 import { StdioClientTransport, type StdioTransportOptions } from './stdio-transport.ts';
-import { LISTEN, type ListKind } from './subscriptions.ts';
+import { LISTEN } from './subscriptions.ts';
 import { ToolCatalog, type Tools } from './tool-catalog.ts';
 
 export interface McpClientOptions {
@@ -239,14 +240,12 @@ export interface TransportSource {
   close(): Promise<void>;
 }
 
-export interface HttpTransportsOptions extends HttpEndpointOptions {
-  readonly log: Log;
-}
-
-export function httpTransports({ log, ...options }: HttpTransportsOptions): TransportSource {
+export function httpTransports(
+  options: HttpEndpointOptions & { readonly log: Log },
+): TransportSource {
   const endpoint = new HttpEndpoint(options);
   return {
-    create: () => new HttpClientTransport(endpoint, log),
+    create: () => new HttpClientTransport(endpoint, options.log),
     close: () => endpoint.close(),
   };
 }

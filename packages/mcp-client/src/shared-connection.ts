@@ -16,7 +16,7 @@ import { type AgentTransport, cancelAnswer } from './agent-transport.ts';
 import { McpConnection } from './connection.ts';
 import { connectFailure } from './failures.ts';
 import { failure } from './reasons.ts';
-import { LIST_KINDS, type ListKind } from './subscriptions.ts';
+import { LIST_KINDS, type ListKind } from './server/lists.ts';
 
 const STABLE_MS = 5_000;
 const PATIENCE_MS = 500;
@@ -65,6 +65,10 @@ export interface ConnectionAttempt {
 export class SharedConnection {
   /** The one that was made last, if any: read on every call. It may be closed. */
   latest: McpConnection | undefined;
+  /** Why there is no connection, if there was to be one. */
+  failure: FabricError | undefined;
+  /** How often one was made, or tried to be. */
+  starts = 0;
   readonly #options: SharedConnectionOptions;
   #opening: Promise<McpConnection> | undefined;
   #transport: AgentTransport | undefined;
@@ -72,8 +76,6 @@ export class SharedConnection {
   #knownLegacy = false;
   #hadConnection = false;
   #isClosed = false;
-  #failure: FabricError | undefined;
-  #starts = 0;
   #openingSince = 0;
 
   constructor(options: SharedConnectionOptions) {
@@ -83,16 +85,6 @@ export class SharedConnection {
   /** The one that is open, if any. */
   get current(): McpConnection | undefined {
     return this.latest?.isClosed ? undefined : this.latest;
-  }
-
-  /** Why there is no connection, if there was to be one. */
-  get failure(): FabricError | undefined {
-    return this.#failure;
-  }
-
-  /** How often one was made, or tried to be. */
-  get starts(): number {
-    return this.#starts;
   }
 
   /** Whether a connection is being made right now. */
@@ -152,7 +144,7 @@ export class SharedConnection {
       const connection = await this.#connect();
       this.#knownLegacy = connection.era === 'legacy';
       this.latest = connection;
-      this.#failure = undefined;
+      this.failure = undefined;
       if (this.#hadConnection) LIST_KINDS.forEach(this.#options.onListChanged);
       this.#hadConnection = true;
       this.#options.onOpened(connection);
@@ -179,7 +171,7 @@ export class SharedConnection {
 
   async #attempt(knownLegacy: boolean): Promise<McpConnection> {
     const { info, capabilities, connectTimeoutMs: timeoutMs, log, clock } = this.#options;
-    this.#starts += 1;
+    this.starts += 1;
     const transport = this.#options.createTransport();
     this.#transport = transport;
     const giveUp = () => transport.close(notReady(timeoutMs, transport.printed?.()));
@@ -219,14 +211,14 @@ export class SharedConnection {
 
   #fail(failure: FabricError): void {
     if (this.#isClosed) return;
-    this.#failure = failure;
+    this.failure = failure;
     this.#options.onFailure?.(failure);
   }
 
   async #waitForTurn(): Promise<void> {
     const remaining = this.#options.backoff?.remainingMs() ?? 0;
     if (remaining > PATIENCE_MS) {
-      const { upstream, fix } = this.#failure?.details ?? {};
+      const { upstream, fix } = this.failure?.details ?? {};
       throw failure('backoff', { retry_after_ms: Math.ceil(remaining), upstream, fix });
     }
     if (remaining > 0) await delay(remaining);

@@ -8,10 +8,7 @@ import { settlesWithin } from '@starloom/wire';
 import type { McpConnection } from './connection.ts';
 import type { RequestOptions } from './mcp-client.ts';
 import { failure } from './reasons.ts';
-
-/** The lists of a server that may change. */
-export const LIST_KINDS = ['tools', 'prompts', 'resources'] as const;
-export type ListKind = (typeof LIST_KINDS)[number];
+import type { ListKind } from './server/lists.ts';
 
 const RETRY = { firstMs: 1_000, longestMs: 60_000 };
 const ACKNOWLEDGE_TIMEOUT_MS = 10_000;

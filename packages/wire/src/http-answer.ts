@@ -24,6 +24,8 @@ export interface ReadBody {
 
 export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #head = Promise.withResolvers<HttpHead>();
+  /** Rejects with a FabricError; `sent` is false in it when the request did not leave. */
+  readonly head = this.#head.promise;
   readonly #chunks: Buffer[] = [];
   #heldBytes = 0;
   #controller: Dispatcher.DispatchController | undefined;
@@ -38,12 +40,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
 
   constructor() {
     // A reader that left before the head came does not handle its rejection.
-    this.#head.promise.catch(() => {});
-  }
-
-  /** Rejects with a FabricError; `sent` is false in it when the request did not leave. */
-  get head(): Promise<HttpHead> {
-    return this.#head.promise;
+    this.head.catch(() => {});
   }
 
   /** Aborts when the signal does, with its reason. */

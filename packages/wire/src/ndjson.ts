@@ -21,10 +21,6 @@ export async function* readNdjson(
   }
 }
 
-interface WriteNdjsonOptions {
-  readonly signal?: AbortSignal | undefined;
-}
-
 /**
  * Writes `value` as one line, and resolves when `writable` takes more. Lines are written whole and
  * in the order of the calls, also when the calls do not wait for each other; a line whose wait is
@@ -33,13 +29,13 @@ interface WriteNdjsonOptions {
 export async function writeNdjson(
   writable: Writable,
   value: unknown,
-  options: WriteNdjsonOptions = {},
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<void> {
   const line = toLine(value);
-  if (options.signal?.aborted) throw FabricError.from(options.signal.reason);
+  if (signal?.aborted) throw FabricError.from(signal.reason);
   if (!isOpen(writable)) throw closedError(writable.errored);
   if (writable.write(line)) return;
-  await whenDrained(writable, { signal: options.signal, whenClosed: closedError });
+  await whenDrained(writable, { signal, whenClosed: closedError });
 }
 
 /** UPSTREAM_ERROR for a text that is not JSON, or costs too much to parse. What it said stays out of the error. */

@@ -177,13 +177,9 @@ export class ManagedProcess implements AsyncDisposable {
     this.#groupEmptied = true;
     await this.#group.killEscaped();
     reaper.remove(this.#group);
-    await this.#stderrEnded();
-    return exit;
-  }
-
-  /** Its writers are gone, so the end is near, unless one escaped us and holds the pipe open. */
-  async #stderrEnded(): Promise<void> {
+    // Its writers are gone, so the end is near, unless one escaped us and holds the pipe open.
     if (!this.#stderr.closed) await settlesWithin(once(this.#stderr, 'close'), 200);
+    return exit;
   }
 
   #drain(stderr: Readable, onLine: ProcessOptions['onStderrLine']): Readable {

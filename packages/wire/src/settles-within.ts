@@ -15,9 +15,7 @@ export async function settlesWithin(work: Promise<unknown>, ms: number): Promise
   }
 }
 
-/**
- * Keeps the process alive during a wait: neither a silent peer nor a deadline does.
- */
+/** Keeps the process alive during a wait: neither a silent peer nor a deadline does. */
 export function holdProcess(): Disposable {
   const timer = setInterval(() => {}, LONG_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };

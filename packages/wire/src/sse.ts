@@ -50,7 +50,7 @@ export class SseParser {
   *push(chunk: Uint8Array): Generator<SseEvent, void, undefined> {
     for (const line of this.#lines.push(chunk)) {
       if (line !== '') {
-        this.#field(this.#atStart ? withoutByteOrderMark(line) : line);
+        this.#field(this.#atStart ? line.replace(/^\uFEFF/, '') : line);
         this.#atStart = false;
         continue;
       }
@@ -91,8 +91,4 @@ export class SseParser {
         return;
     }
   }
-}
-
-function withoutByteOrderMark(line: string): string {
-  return line.startsWith('\uFEFF') ? line.slice(1) : line;
 }

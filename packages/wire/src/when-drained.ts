@@ -23,10 +23,8 @@ export function whenDrained(writable: Writable, options: WhenDrainedOptions): Pr
       waiters.delete(settle);
       signal?.removeEventListener('abort', abort);
       if (outcome === 'drained') resolve();
-      else
-        reject(
-          outcome === 'closed' ? whenClosed(writable.errored) : FabricError.from(signal?.reason),
-        );
+      else if (outcome === 'closed') reject(whenClosed(writable.errored));
+      else reject(FabricError.from(signal?.reason));
     };
     const abort = () => settle('aborted');
     signal?.addEventListener('abort', abort);

@@ -6,7 +6,6 @@ import {
   type Login,
   type LoginOptions,
   type Logout,
-  type OauthOptions,
 } from '@starloom/mcp-client/oauth';
 import { failure } from '../reasons.ts';
 import { parseOptions } from '../upstream/endpoint.ts';
@@ -22,32 +21,21 @@ export type AgentLogoutOptions = OfAgent & Pick<LoginOptions, 'stateFolder'>;
 
 /** Throws BAD_INPUT for an agent that no person logs in to. */
 export async function beginAgentLogin({ manifest, ...places }: AgentLoginOptions): Promise<Login> {
-  return await beginLogin({
-    agentId: manifest.agent_id,
-    ...personalOauth(manifest),
-    ...places,
-  });
+  return await beginLogin({ ...personalOauth(manifest), ...places });
 }
 
 /** Throws BAD_INPUT for an agent that no person logs in to. */
-export async function endAgentLogin({
-  manifest,
-  stateFolder,
-}: AgentLogoutOptions): Promise<Logout> {
-  return await endLogin({
-    agentId: manifest.agent_id,
-    ...personalOauth(manifest),
-    stateFolder,
-  });
+export async function endAgentLogin({ manifest, ...places }: AgentLogoutOptions): Promise<Logout> {
+  return await endLogin({ ...personalOauth(manifest), ...places });
 }
 
-function personalOauth(manifest: Manifest): { uri: string; oauth: OauthOptions } {
-  const { endpoint, agent_id } = manifest;
+function personalOauth(manifest: Manifest): Pick<LoginOptions, 'agentId' | 'uri' | 'oauth'> {
+  const { endpoint, agent_id: agentId } = manifest;
   const isMcp = protocolOf(endpoint) === 'mcp';
   const { oauth } = isMcp ? parseOptions(mcpOptionsSchema, manifest) : {};
   if (oauth?.grant !== 'authorization_code' || endpoint.uri === undefined) {
-    throw failure('no_login', { agent_id });
+    throw failure('no_login', { agent_id: agentId });
   }
   assertOauth(manifest, oauth);
-  return { uri: endpoint.uri, oauth };
+  return { agentId, uri: endpoint.uri, oauth };
 }

@@ -146,12 +146,8 @@ export interface Logout {
  * Ends the login of a person: the server revokes the tokens where it can (RFC 7009), and they are
  * removed from this machine in any case.
  */
-export async function endLogin({
-  agentId,
-  uri,
-  oauth,
-  stateFolder,
-}: LogoutOptions): Promise<Logout> {
+export async function endLogin(options: LogoutOptions): Promise<Logout> {
+  const { agentId, uri, oauth, stateFolder } = options;
   const file = new TokenFile(stateFolder, agentId);
   return await file.withLock(async () => {
     const stored = await file.read(uri, oauth.client_id);
