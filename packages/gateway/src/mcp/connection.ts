@@ -8,6 +8,7 @@ import type { Caller } from '../pipeline/call-request.ts';
 import type { Toolset } from '../tools/tool-lists.ts';
 import type { McpFace } from './server-factory.ts';
 import type { SessionUpdates } from './session-updates.ts';
+import { assertNoCredential, META_PASSPORT, severalCredentials } from './to-caller.ts';
 import type { ToolNameSetting } from './tool-listing.ts';
 
 /** What a transport knows of the one it talks to; one per request over HTTP, else per connection. */
@@ -105,8 +106,6 @@ export function toRpcError(error: FabricError, trace: Trace): RpcError {
 
 export type Credentials = Pick<McpFace, 'credentials'>;
 
-const META_PASSPORT = 'io.starloom/passport';
-
 /** The connection of a request, as the one that the credential of this request names. */
 export async function identifiedConnection(
   credentials: Credentials,
@@ -132,18 +131,9 @@ export async function identified<Asking extends Pick<Caller, 'transport' | 'meta
   const { [META_PASSPORT]: passport, [MANDATE.meta]: mandate } = meta;
   const shown = passport ?? mandate;
   if (shown === undefined) return caller;
-  if (passport !== undefined && mandate !== undefined) throw several();
+  if (passport !== undefined && mandate !== undefined) throw severalCredentials();
   const verifier = passport === undefined ? credentials?.mandates : credentials?.passports;
   if (!verifier) throw denied('unsupported', 'Passports are not accepted here', 'leave it out');
   const text = typeof shown === 'string' ? shown : JSON.stringify(shown);
   return { ...caller, principal: assertBound(await verifier.verify(text)) };
-}
-
-export function assertNoCredential(meta: Caller['meta']): void {
-  if (meta[META_PASSPORT] !== undefined || meta[MANDATE.meta] !== undefined) throw several();
-}
-
-function several() {
-  const fix = 'send one credential: over HTTP and WebSocket in the headers of the request';
-  return denied('several_credentials', 'The request has two credentials', fix);
 }

@@ -13,13 +13,8 @@ import type { MessageChannel } from '../transports/message-channel.ts';
 import type { HttpRequest, Routes, Upgrade, UpgradeRoutes } from '../transports/routes.ts';
 import type { Connection } from './connection.ts';
 import type { SessionLimits } from './http-sessions.ts';
-import {
-  findLeanTool,
-  isLeanList,
-  serveLeanCall,
-  serveLeanList,
-  type ToolCallMessage,
-} from './lean-lane.ts';
+import { findLeanTool, serveLeanCall, type ToolCallMessage } from './lean-lane.ts';
+import { isLeanList, serveLeanList } from './lean-list.ts';
 import type { KnownClient, SdkLane } from './sdk-lane.ts';
 import type { McpFace } from './server-factory.ts';
 import type { SessionRealm } from './shared-sessions.ts';

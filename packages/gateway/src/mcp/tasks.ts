@@ -32,7 +32,8 @@ import {
   toProtocolError,
   toRpcError,
 } from './connection.ts';
-import { declaresTasks, toTask } from './to-caller.ts';
+import { declaresTasks } from './to-caller.ts';
+import { toTask } from './to-task.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 

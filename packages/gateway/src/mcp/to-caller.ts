@@ -5,14 +5,8 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server';
-import {
-  type GivenInput,
-  givenInputSchema,
-  isObject,
-  type StoredJob,
-  toFields,
-} from '@starloom/core';
-import type { Principal } from '@starloom/identity';
+import { type GivenInput, givenInputSchema, isObject, MANDATE, toFields } from '@starloom/core';
+import { denied, type Principal } from '@starloom/identity';
 import {
   findParamHeaders,
   type ParamHeader,
@@ -25,12 +19,13 @@ import {
   toProgress,
 } from '@starloom/mcp-client/server';
 import { z } from 'zod';
-import { errorOf, TASKS_EXTENSION } from '../jobs/run-as-job.ts';
+import { TASKS_EXTENSION } from '../jobs/run-as-job.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import { META_CONVERSATION, type ToolResult } from '../pipeline/respond.ts';
+import { META_CONVERSATION } from '../pipeline/respond.ts';
 import { failure } from '../reasons.ts';
 import type { GatewayTools } from '../tools/catalog.ts';
 import type { Connection } from './connection.ts';
+import { toCreatedTask } from './to-task.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -48,6 +43,9 @@ export interface McpRequest
 
 export const MODERN_REVISION = '2026-07-28';
 const META_INPUTS = 'io.starloom/inputs';
+
+/** Over HTTP and WebSocket the credential is in the headers, and one in `_meta` would be a second. */
+export const META_PASSPORT = 'io.starloom/passport';
 
 const inputsSchema = z.array(givenInputSchema).max(32);
 
@@ -111,42 +109,20 @@ function inputsIn({ [META_INPUTS]: inputs }: Params): GivenInput[] | undefined {
   return inputs === undefined ? undefined : inputsSchema.safeParse(inputs).data;
 }
 
-// A task of the client is a job of the caller, under the same id.
-
-const POLL_MS = 1_000;
-
-const STATUS = {
-  queued: 'working',
-  running: 'working',
-  awaiting_input: 'input_required',
-  succeeded: 'completed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-} as const satisfies Record<StoredJob['state'], string>;
-
 /** Whether a client declared the extension, with this request or when it connected. */
 export function declaresTasks(declared: Params): boolean {
   const { extensions } = toFields(declared[CLIENT_CAPABILITIES_META_KEY]);
   return toFields(extensions)[TASKS_EXTENSION] !== undefined;
 }
 
-/** A call that goes on as a task. */
-function toCreatedTask(job: StoredJob, ttlMs: number): ToolResult {
-  return { resultType: 'task', content: [], ...toTask(job, ttlMs) };
+export function assertNoCredential(meta: Caller['meta']): void {
+  if (meta[META_PASSPORT] !== undefined || meta[MANDATE.meta] !== undefined)
+    throw severalCredentials();
 }
 
-export function toTask(job: StoredJob, ttlMs: number) {
-  const { state, progress } = job;
-  const isAnswer = state === 'failed' && errorOf(job).isAgentAnswer;
-  return {
-    taskId: job.id,
-    status: isAnswer ? 'completed' : STATUS[state],
-    ...(progress?.message !== undefined && { statusMessage: progress.message }),
-    createdAt: new Date(job.created_at).toISOString(),
-    lastUpdatedAt: new Date(job.updated_at).toISOString(),
-    ttlMs,
-    pollIntervalMs: POLL_MS,
-  };
+export function severalCredentials() {
+  const fix = 'send one credential: over HTTP and WebSocket in the headers of the request';
+  return denied('several_credentials', 'The request has two credentials', fix);
 }
 
 // Arguments that a tool wants mirrored in headers (`x-mcp-header`, revision 2026-07-28). A proxy

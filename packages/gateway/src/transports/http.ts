@@ -5,28 +5,20 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { FabricError } from '@starloom/core';
-import {
-  type Authenticator,
-  type Principal,
-  pickCredentials,
-  type RequestHeaders,
-} from '@starloom/identity';
+import { type Principal, pickCredentials } from '@starloom/identity';
 import {
   type BrowserGuard,
   createBrowserGuard,
   FairTurns,
-  type Refusal,
   streamTurns,
-  toRefusal,
   writeRefusal,
 } from '@starloom/wire';
 import { CONSOLE_ROOT, type Console } from '../console/console.ts';
-import type { InFlight } from '../in-flight.ts';
-import { type InboundWebhooks, NOTICE_ROOT } from '../inbound-webhooks.ts';
+import { NOTICE_ROOT } from '../inbound-webhooks.ts';
 import type { ActiveRequest } from '../observe/observer.ts';
 import { failure } from '../reasons.ts';
 import { belongsToCall, idOf, parseInTurns, parseValue, refusedId } from './frame.ts';
-import { cannotListen, certificateOf, createListener, type TlsFiles } from './listener.ts';
+import { certificateOf, createListener, listenAt } from './listener.ts';
 import { OpenSockets, StaleConnections } from './open-connections.ts';
 import {
   assertFraming,
@@ -38,51 +30,30 @@ import {
   readBody,
   tellToSend,
 } from './read-request.ts';
-import { refuseUnreadable, UnreadRefusals } from './refusals.ts';
-import { type CountedResponse, type HeldBytes, SMALL_BYTES } from './reply.ts';
+import {
+  fromStatus,
+  kindOf,
+  refusalOf,
+  refuseUnreadable,
+  refuseUpgrade,
+  UnreadRefusals,
+} from './refusals.ts';
+import { type CountedResponse, SMALL_BYTES } from './reply.ts';
 import {
   answerProbe,
-  findAt,
-  findRoute,
+  type HttpOptions,
   PROBES,
-  type ProbeOptions,
   RESOURCE_PATH,
   type Route,
   type Routes,
   routeAbove,
-  type UpgradeRoutes,
 } from './routes.ts';
 import { toCloseFrame } from './websocket.ts';
-
-interface HttpOptions extends ProbeOptions {
-  readonly host: string;
-  readonly port: number;
-  /** By which clients may ask for it besides. */
-  readonly names: readonly string[];
-  readonly bodyBytes: number;
-  /** Encrypts the port; without it requests come as they are. */
-  readonly certificates?: TlsFiles | undefined;
-  readonly socketsPerPrincipal: number;
-  readonly held: HeldBytes;
-  readonly authenticator: Authenticator;
-  /** Requests count from their head until their answer has left. */
-  readonly inFlight: InFlight;
-  /** A credential was refused. */
-  readonly onDenied: (credential: string, reason: string, traceId: string) => void;
-  /** Of agents; each has a token of its own instead of a key. */
-  readonly webhooks: Pick<InboundWebhooks, 'take'>;
-  /** Its files need no credential, and its requests bring a cookie. */
-  readonly console?: Console | undefined;
-  readonly routes: Routes;
-  readonly upgrades: UpgradeRoutes;
-}
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const MAX_CONNECTIONS = 16_384;
-/** Connections beyond it are dropped, and try again after a second; the system may allow fewer. */
-const BACKLOG = 4_096;
 /** Close code of a WebSocket. */
 const POLICY_VIOLATION = 1008;
 
@@ -128,17 +99,7 @@ export class HttpTransport {
 
   /** The URL it is reached under. */
   async listen(): Promise<string> {
-    const { host, port } = this.#options;
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) =>
-        reject(cannotListen(error, host, port)),
-      );
-      this.#server.listen({ port, host, backlog: BACKLOG }, resolve);
-    });
-    const address = this.#server.address();
-    const actual = typeof address === 'object' && address ? address.port : port;
-    const scheme = this.#options.certificates ? 'https' : 'http';
-    return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+    return await listenAt(this.#server, this.#options);
   }
 
   /** Takes no new connections, and ends those that are open. */
@@ -219,7 +180,7 @@ export class HttpTransport {
     } catch (error) {
       seen.fail(error);
       if (isGone(error)) return void response.destroy();
-      const refusal = this.#toRefusal(request, error, id, seen);
+      const refusal = refusalOf(request, error, id, seen, this.#options);
       seen.end();
       if (request.complete) writeRefusal(response, refusal);
       else this.#unread.refuse(request, response, refusal, isKnown);
@@ -300,12 +261,9 @@ export class HttpTransport {
       serve({ request, socket, head, principal, url });
     } catch (error) {
       seen.fail(error);
-      const { status, body, headers } = this.#toRefusal(request, error, null, seen);
+      const refusal = refusalOf(request, error, null, seen, this.#options);
       seen.end();
-      const lines = Object.entries({ ...headers, connection: 'close' }).map(
-        ([k, v]) => `${k}: ${v}`,
-      );
-      socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
+      refuseUpgrade(socket, refusal);
     }
   }
 
@@ -354,26 +312,6 @@ export class HttpTransport {
     const authenticate = () => this.#authenticate(request, 'http', seen);
     return answerProbe(request, path, this.#options, authenticate);
   }
-
-  /** Whatever is wrong with a request, where it was sent to decides how that is said. */
-  #toRefusal(
-    { url = '/' }: IncomingMessage,
-    error: unknown,
-    id: string | number | null,
-    seen: ActiveRequest,
-  ): Refusal {
-    const target = URL.parse(url, 'http://gateway');
-    const path = target?.pathname ?? '';
-    const above = routeAbove(this.#options.routes, target);
-    if (above) seen.face = above.face;
-    const { trace } = seen;
-    const refusal =
-      above?.toRefusal?.(error, id, target, trace) ??
-      toRefusal(error, id, above?.dialect ?? 'payload', trace);
-    const challenge = this.#options.resource?.challenge(FabricError.from(error), path);
-    if (challenge === undefined) return refusal;
-    return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': challenge } };
-  }
 }
 
 /** What was answered decides, where no failure was noted. */
@@ -383,19 +321,22 @@ function endWith(response: ServerResponse, seen: ActiveRequest): void {
   seen.end();
 }
 
-function fromStatus(status: number): FabricError {
-  const code = status >= 500 ? 'INTERNAL' : 'BAD_INPUT';
-  return new FabricError(code, `Answered with ${status}`, { details: { http_status: status } });
-}
-
 /** To parse and serve a body of this length takes a moment, which others should not have to wait for. */
 const LARGE_LENGTH = 256 * 1024;
 
-/** Which kind of credential was shown, for the log. */
-function kindOf(headers: RequestHeaders, certificate: unknown): string {
-  if (headers['x-agent-passport']) return 'passport';
-  if (headers['x-agent-mandate']) return 'mandate';
-  const [bearer] = [headers.authorization ?? []].flat();
-  if (bearer === undefined) return certificate ? 'mtls' : 'psk';
-  return /^Bearer +eyJ/i.test(bearer) ? 'oauth' : 'psk';
+/** The path itself, else a route that serves what is below it. */
+export function findRoute(routes: Routes, url: URL): Route {
+  const { pathname } = url;
+  if (Object.hasOwn(routes, pathname)) return findAt(routes, url);
+  const above = Object.keys(routes).find(
+    (path) => routes[path]?.isTree === true && pathname.startsWith(`${path}/`),
+  );
+  return (above === undefined ? undefined : routes[above]) ?? findAt(routes, url);
+}
+
+/** Who serves this path. */
+export function findAt<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
+  const found = Object.hasOwn(table, pathname) ? table[pathname] : undefined;
+  if (found) return found;
+  throw failure('not_found', { path: pathname.slice(0, 100) });
 }

@@ -20,6 +20,7 @@ import type { ClientCertificate } from '@starloom/identity';
 import { FileWatch, fingerprintOf } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 import { CountedResponse } from './reply.ts';
+import type { HttpOptions } from './routes.ts';
 
 type Request = typeof IncomingMessage;
 type Response = typeof CountedResponse;
@@ -71,11 +72,25 @@ function endDistrusted(trusted: ReadonlyMap<TLSSocket, TlsContext>, next: TlsCon
   }
 }
 
-export function cannotListen(
-  error: NodeJS.ErrnoException,
-  host: string,
-  port: number,
-): FabricError {
+/** The URL that the server is reached under, once it listens. */
+export async function listenAt(
+  server: Server<typeof IncomingMessage, typeof CountedResponse>,
+  { host, port, certificates }: Pick<HttpOptions, 'host' | 'port' | 'certificates'>,
+): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(cannotListen(error, host, port)));
+    server.listen({ port, host, backlog: BACKLOG }, resolve);
+  });
+  const address = server.address();
+  const actual = typeof address === 'object' && address ? address.port : port;
+  const scheme = certificates ? 'https' : 'http';
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+}
+
+/** Connections beyond it are dropped, and try again after a second; the system may allow fewer. */
+const BACKLOG = 4_096;
+
+function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): FabricError {
   const address = `${host}:${port}`;
   const origin = { cause: error };
   if (error.code === 'EADDRINUSE') return failure('port_busy', { address }, origin);

@@ -1,12 +1,16 @@
-// A refusal while the client is still sending. To close at once would reset the connection under
+// How requests are refused. While the client is still sending, to close at once would reset the connection under
 // the answer, so what comes is thrown away for a while. A client that sends on and on is cut off,
 // and so are all clients beyond the first few at a time: what is thrown away has to be read first.
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { FabricError } from '@starloom/core';
+import type { RequestHeaders } from '@starloom/identity';
 import { type Refusal, streamTurns, toRefusal } from '@starloom/wire';
+import type { ActiveRequest } from '../observe/observer.ts';
 import { failure } from '../reasons.ts';
 import { freeNow, pauseUntil, waitsToSend } from './read-request.ts';
+import { type HttpOptions, routeAbove } from './routes.ts';
 
 const DISCARDED_BYTES = 32 * 1024 * 1024;
 const DISCARDED_MS = 5_000;
@@ -55,6 +59,46 @@ export class UnreadRefusals {
     });
     request.resume();
   }
+}
+
+/** Whatever is wrong with a request, where it was sent to decides how that is said. */
+export function refusalOf(
+  { url = '/' }: IncomingMessage,
+  error: unknown,
+  id: string | number | null,
+  seen: ActiveRequest,
+  { routes, resource }: Pick<HttpOptions, 'routes' | 'resource'>,
+): Refusal {
+  const target = URL.parse(url, 'http://gateway');
+  const above = routeAbove(routes, target);
+  if (above) seen.face = above.face;
+  const { trace } = seen;
+  const refusal =
+    above?.toRefusal?.(error, id, target, trace) ??
+    toRefusal(error, id, above?.dialect ?? 'payload', trace);
+  const challenge = resource?.challenge(FabricError.from(error), target?.pathname ?? '');
+  if (challenge === undefined) return refusal;
+  return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': challenge } };
+}
+
+export function refuseUpgrade(socket: Duplex, { status, headers, body }: Refusal): void {
+  const lines = Object.entries({ ...headers, connection: 'close' }).map(([k, v]) => `${k}: ${v}`);
+  socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/** The failure that an answer with this status shows. */
+export function fromStatus(status: number): FabricError {
+  const code = status >= 500 ? 'INTERNAL' : 'BAD_INPUT';
+  return new FabricError(code, `Answered with ${status}`, { details: { http_status: status } });
+}
+
+/** Which kind of credential was shown, for the log. */
+export function kindOf(headers: RequestHeaders, certificate: unknown): string {
+  if (headers['x-agent-passport']) return 'passport';
+  if (headers['x-agent-mandate']) return 'mandate';
+  const [bearer] = [headers.authorization ?? []].flat();
+  if (bearer === undefined) return certificate ? 'mtls' : 'psk';
+  return /^Bearer +eyJ/i.test(bearer) ? 'oauth' : 'psk';
 }
 
 // What is not HTTP, or does not come in time. Node would answer in a bare line, and answer clients that

@@ -4,12 +4,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Trace } from '@starloom/core';
 import {
+  type Authenticator,
   JWKS_MAX_AGE_S,
   mayAdministrate,
   type Principal,
   type ProtectedResource,
 } from '@starloom/identity';
 import type { Refusal, RefusalDialect } from '@starloom/wire';
+import type { Console } from '../console/console.ts';
+import type { InFlight } from '../in-flight.ts';
+import type { InboundWebhooks } from '../inbound-webhooks.ts';
 import {
   type ActiveRequest,
   type Face,
@@ -17,6 +21,8 @@ import {
   type Observer,
 } from '../observe/observer.ts';
 import { failure } from '../reasons.ts';
+import type { TlsFiles } from './listener.ts';
+import type { HeldBytes } from './reply.ts';
 
 export type Routes = Readonly<Record<string, Route>>;
 /** By path: who serves a checked WebSocket upgrade. */
@@ -70,23 +76,6 @@ export interface Upgrade {
   readonly url: URL;
 }
 
-/** The path itself, else a route that serves what is below it. */
-export function findRoute(routes: Routes, url: URL): Route {
-  const { pathname } = url;
-  if (Object.hasOwn(routes, pathname)) return findAt(routes, url);
-  const above = Object.keys(routes).find(
-    (path) => routes[path]?.isTree === true && pathname.startsWith(`${path}/`),
-  );
-  return (above === undefined ? undefined : routes[above]) ?? findAt(routes, url);
-}
-
-/** Who serves this path. */
-export function findAt<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
-  const found = Object.hasOwn(table, pathname) ? table[pathname] : undefined;
-  if (found) return found;
-  throw failure('not_found', { path: pathname.slice(0, 100) });
-}
-
 /** The route that a path belongs to, served there or not. */
 export function routeAbove(routes: Routes, target: URL | null): Route | undefined {
   const path = target?.pathname ?? '';
@@ -105,6 +94,29 @@ export interface ProbeOptions {
   readonly resource?: ProtectedResource | undefined;
   /** Why this gateway should get no requests; `undefined` when all is well. */
   readonly unready: () => string | undefined;
+}
+
+export interface HttpOptions extends ProbeOptions {
+  readonly host: string;
+  readonly port: number;
+  /** By which clients may ask for it besides. */
+  readonly names: readonly string[];
+  readonly bodyBytes: number;
+  /** Encrypts the port; without it requests come as they are. */
+  readonly certificates?: TlsFiles | undefined;
+  readonly socketsPerPrincipal: number;
+  readonly held: HeldBytes;
+  readonly authenticator: Authenticator;
+  /** Requests count from their head until their answer has left. */
+  readonly inFlight: InFlight;
+  /** A credential was refused. */
+  readonly onDenied: (credential: string, reason: string, traceId: string) => void;
+  /** Of agents; each has a token of its own instead of a key. */
+  readonly webhooks: Pick<InboundWebhooks, 'take'>;
+  /** Its files need no credential, and its requests bring a cookie. */
+  readonly console?: Console | undefined;
+  readonly routes: Routes;
+  readonly upgrades: UpgradeRoutes;
 }
 
 const JWKS_PATH = '/.well-known/jwks.json';
