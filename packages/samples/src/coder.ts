@@ -77,17 +77,11 @@ function toSubject({ path, source, task = '' }: Input): Pick<Input, 'path' | 'so
   return named !== undefined && !task.trim().includes('\n') ? { path: named } : { source: task };
 }
 
-interface Language {
-  readonly name: string;
-  readonly endings: RegExp;
-  readonly comment: RegExp;
-  readonly function: RegExp;
-  readonly imports: RegExp;
-}
+type Pattern = 'endings' | 'comment' | 'function' | 'imports';
+type Language = Readonly<Record<Pattern, RegExp>> & { readonly name: string };
 
-const C_COMMENT = /^\s*(?:\/\/|\/\*|\*)/;
 const SCRIPT = {
-  comment: C_COMMENT,
+  comment: /^\s*(?:\/\/|\/\*|\*)/,
   function:
     /\bfunction\b\s*\*?\s*([\w$]+)|^\s*(?:export )?const ([\w$]+) = .*=>|^\s+(?:(?:async|static|get|set) )*\*?(?!(?:if|for|while|switch|catch)\b)([#\w$]+)\([^;]*\{$/,
   imports: /^\s*(?:import\b|export\b.*\bfrom\b|.*\brequire\()/,

@@ -35,15 +35,11 @@ export async function failOneCall(): Promise<void> {
   for (const event of speak('I have almost got it: ')) console.log(JSON.stringify(event));
   switch (chooseMode(input.task)) {
     case 'error':
-      console.log(JSON.stringify({ type: 'error', error: FAILURE }));
-      return;
-    case 'hang':
-      return;
+      return console.log(JSON.stringify({ type: 'error', error: FAILURE }));
+    case 'garbage':
+      return console.log('Traceback (most recent call last): it was going so well');
     case 'die':
       console.error('flaky dies, as its task asks');
       process.exit(1);
-      break;
-    case 'garbage':
-      console.log('Traceback (most recent call last): it was going so well');
   }
 }

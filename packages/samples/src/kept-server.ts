@@ -68,10 +68,7 @@ export function pauseBefore(death: number): number {
   return backoffMs({ ...PAUSES, tries: death });
 }
 
-export interface Script {
-  readonly command: string;
-  readonly args: string[];
-}
+export type Script = { readonly command: string; readonly args: string[] };
 
 interface ServerOptions {
   readonly name: string;
@@ -80,10 +77,7 @@ interface ServerOptions {
   readonly log: Log;
 }
 
-interface StartedServer {
-  readonly process: ManagedProcess;
-  readonly url: string;
-}
+type StartedServer = { readonly process: ManagedProcess; readonly url: string };
 
 const START_MS = 30_000;
 

@@ -43,11 +43,9 @@ export function createLibrarian(folder: string): SampleAgent<z.infer<typeof inpu
       yield progress(100, 'Done');
       const hits = found.map(({ title, uri, score }) => ({ title, uri, score }));
       const data = { documents: documents.length, passages: passages.length, hits };
-      const cited = found.map(({ title, uri, text }) => ({
-        title,
-        uri,
-        text: shorten(text, MAX_CITED),
-      }));
+      const cited = found.map(({ title, uri, text }) => {
+        return { title, uri, text: shorten(text, MAX_CITED) };
+      });
       yield final(answer, data, cited);
     },
   };
@@ -75,10 +73,8 @@ const SHIPPED = fileURLToPath(new URL('../docs', import.meta.url));
  * has none. Links, hidden folders and installed packages are left out.
  */
 export async function readDocuments(folder: string): Promise<Document[]> {
-  const own = await readAll(folder, [
-    join(folder, 'README.md'),
-    ...(await markdownIn(join(folder, 'docs'))),
-  ]);
+  const pages = await markdownIn(join(folder, 'docs'));
+  const own = await readAll(folder, [join(folder, 'README.md'), ...pages]);
   return own.length > 0 ? own : readAll(SHIPPED, await markdownIn(SHIPPED));
 }
 

@@ -6,28 +6,17 @@ import { createLibrarian } from './librarian.ts';
 import { percy, percyBackup } from './percy.ts';
 import { readOptions } from './serve/call.ts';
 
-const [name, ...args] = process.argv.slice(2);
-const options = readOptions(args);
+const [name = '', ...args] = process.argv.slice(2);
+const { port, folder } = readOptions(args);
 
-switch (name) {
-  case 'percy':
-    await (await import('./serve/mcp.ts')).serveMcpHttp(percy, options.port);
-    break;
-  case 'percy-backup':
-    (await import('./serve/mcp.ts')).serveMcpStdio(percyBackup);
-    break;
-  case 'coder':
-    await (await import('./serve/lines.ts')).serveLines(createCoder(options.folder));
-    break;
-  case 'librarian':
-    await (await import('./serve/http.ts')).serveHttp(
-      createLibrarian(options.folder),
-      options.port,
-    );
-    break;
-  case 'flaky':
-    await failOneCall();
-    break;
-  default:
-    throw new Error(`There is no sample "${name}"`);
-}
+const SAMPLES: Readonly<Record<string, () => Promise<void>>> = {
+  percy: async () => (await import('./serve/mcp.ts')).serveMcpHttp(percy, port),
+  'percy-backup': async () => (await import('./serve/mcp.ts')).serveMcpStdio(percyBackup),
+  coder: async () => (await import('./serve/lines.ts')).serveLines(createCoder(folder)),
+  librarian: async () => (await import('./serve/http.ts')).serveHttp(createLibrarian(folder), port),
+  flaky: failOneCall,
+};
+
+const run = SAMPLES[name];
+if (!run) throw new Error(`There is no sample "${name}"`);
+await run();

@@ -95,16 +95,12 @@ function describe({ counts, terms, questions, longest }: Analysis): [string, str
   const size = `${several(counts.words, 'word')} in ${several(counts.sentences, 'sentence')}`;
   const about = terms.map(({ term, count }) => `${term} (${count})`).join(', ');
   const [question] = questions;
+  const asked = question ? `It asks: "${shorten(question, MAX_QUOTED)}"` : 'It asks nothing.';
+  const quoted = `${several(longest.words, 'word')}: "${shorten(longest.sentence, MAX_QUOTED)}"`;
   return [
     ['Counting', `${size}, ${several(counts.paragraphs, 'paragraph')}.`],
     ['Looking for terms', about === '' ? 'It has no term of its own.' : `It is about ${about}.`],
-    [
-      'Looking for questions',
-      question === undefined ? 'It asks nothing.' : `It asks: "${shorten(question, MAX_QUOTED)}"`,
-    ],
-    [
-      'Finding the longest sentence',
-      `The longest sentence has ${several(longest.words, 'word')}: "${shorten(longest.sentence, MAX_QUOTED)}"`,
-    ],
+    ['Looking for questions', asked],
+    ['Finding the longest sentence', `The longest sentence has ${quoted}`],
   ];
 }

@@ -106,13 +106,12 @@ function toManifest(card: AgentCard, ...tags: readonly string[]): Omit<ManifestI
 }
 
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, override: dropSafeInteger });
+  const override = ({ jsonSchema }: { jsonSchema: { maximum?: number } }) => {
+    // Says nothing that a reader of the schema would want to know.
+    if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  };
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, override });
   return { ...rest };
-}
-
-/** Says nothing that a reader of the schema would want to know. */
-function dropSafeInteger({ jsonSchema }: { jsonSchema: { maximum?: number } }): void {
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
 }
 
 /** How a sample's `main` is started: from source where this file is source, else as it was built. */

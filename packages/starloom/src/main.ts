@@ -13,7 +13,7 @@ leaveUnread();
 async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = args.includes('--json');
   if (args.every((word) => word === '--json')) {
-    terminal.print(asTyped(await welcome(terminal, { json }), terminal.env));
+    terminal.print(asTyped(await welcome(terminal, json), terminal.env));
     return 0;
   }
   const program = await createProgram(terminal, args);

@@ -6,13 +6,11 @@ import { paint, type Style, toOneLine } from './terminal-text.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
-export function peopleLog(terminal: Pick<Terminal, 'tell'>) {
+export function peopleLog({ tell }: Pick<Terminal, 'tell'>) {
   return {
     write(text: string): void {
-      for (const line of text.split('\n')) {
-        const shown = line === '' ? undefined : toPeopleLine(line);
-        if (shown !== undefined) terminal.tell(shown);
-      }
+      const lines = text.split('\n').filter((line) => line !== '');
+      for (const line of lines.flatMap((one) => toPeopleLine(one) ?? [])) tell(line);
     },
   };
 }

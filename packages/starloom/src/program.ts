@@ -6,10 +6,7 @@ import type { Terminal } from './terminal.ts';
 const EVERY = 'completion';
 
 /** With the commands whose names are among `words`; the others are there for help alone. */
-export async function createProgram(
-  terminal: Terminal,
-  words: readonly string[],
-): Promise<Command> {
+export async function createProgram(terminal: Terminal, words: readonly string[]) {
   const help = new Help();
   const program: Command = new Command('starloom')
     .description('One fabric for every agent.')
@@ -38,10 +35,7 @@ export async function createProgram(
   return program;
 }
 
-export async function welcome(
-  terminal: Terminal,
-  { json }: { readonly json: boolean },
-): Promise<string> {
+export async function welcome(terminal: Terminal, json: boolean): Promise<string> {
   const program = await createProgram(terminal, Object.keys(COMMANDS));
   const commands = program.commands.flatMap((command) => leavesOf(command));
   const version = program.version() ?? '';

@@ -85,8 +85,6 @@ const gatewaySchema = z.object({
   samples: z.boolean(),
 });
 
-export type GatewayFile = z.infer<typeof gatewaySchema>;
-
 /**
  * What the gateway that runs here reads its agents from, so that `agents add` in another folder finds the
  * file. It says nothing once that gateway is gone: its reader asks the gateway first.

@@ -19,7 +19,7 @@ describe('help', () => {
   it('fits a terminal of 80 columns, for every command', async () => {
     const terminal = { env: {}, columns: 80 } as Terminal;
     const program = await createProgram(terminal, NAMES);
-    const shown = [await welcome(terminal, { json: false }), ...helpOf(program)];
+    const shown = [await welcome(terminal, false), ...helpOf(program)];
     const lines = shown.flatMap((text) => text.split('\n'));
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
   });

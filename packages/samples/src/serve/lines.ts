@@ -36,11 +36,7 @@ export async function serveLines<Input>(agent: SampleAgent<Input>): Promise<void
 
 type Envelope = Extract<z.infer<typeof lineSchema>, { envelope: unknown }>['envelope'];
 
-async function* answer<Input>(
-  agent: SampleAgent<Input>,
-  envelope: Envelope,
-  signal: AbortSignal,
-): AsyncGenerator<object> {
+async function* answer<Input>(agent: SampleAgent<Input>, envelope: Envelope, signal: AbortSignal) {
   const stamper = new EventStamper(envelope.trace, Date.now);
   try {
     const { input } = parseCall(envelope, agent.capability);

@@ -115,11 +115,9 @@ export function define(agent: Command, terminal: Terminal): void {
     .action(async (path: string | undefined, _, command: Command) => {
       const given = command.optsWithGlobals<RunOptions>();
       const { register } = given;
-      const isServed = given.mcp !== undefined || given.a2a === true;
-      const options =
-        register === undefined || isServed ? given : { ...given, mcp: 'http' as const };
-      const { mcp, a2a, acp } = options;
-      const isHttp = mcp === 'http' || a2a === true;
+      const { a2a, acp } = given;
+      const mcp = given.mcp ?? (register !== undefined && !a2a ? 'http' : undefined);
+      const options = { ...given, ...(mcp && { mcp }) };
       if (register !== undefined && mcp !== 'http') throw toUsageError('--register goes with HTTP');
       const unregistered = REGISTER_OPTIONS.find((name) => options[name] !== undefined);
       if (register === undefined && unregistered) {
@@ -127,7 +125,7 @@ export function define(agent: Command, terminal: Terminal): void {
       }
       if (!mcp && !a2a && !acp) throw toUsageError('say --mcp stdio, --mcp http, --a2a or --acp');
       const misplaced = HTTP_OPTIONS.find((name) => options[name] !== undefined);
-      if (!isHttp && misplaced) {
+      if (mcp !== 'http' && !a2a && misplaced) {
         throw toUsageError(`--${misplaced} goes with --mcp http or --a2a`);
       }
       const { runAgent, runForAgents, runForEditor } = await import('./agent-run.ts');

@@ -195,31 +195,25 @@ function warnOfSecrets(terminal: Terminal, { endpoint }: Manifest): void {
 
 function nextSteps(written: Manifest, agent: AgentView | undefined, place: AgentsPlace): string {
   const { agent_id } = written;
-  const lines = [];
-  if (place.samples && place.isNew) {
-    lines.push(
-      'Next time, "starloom up" serves the agents of this file alone;',
-      '"starloom up --samples" serves the samples beside them.',
-      '',
-    );
-  }
-  if (place.servedInstead !== undefined) {
-    lines.push(
-      `The gateway that runs here reads ${place.servedInstead}, not this file.`,
-      '  fix: stop it and run "starloom up" here',
-      '',
-    );
-  }
-  lines.push('Try next');
-  if (!place.gateway) lines.push('  starloom up');
-  lines.push(`  starloom agents tools ${agent_id}`);
   const isEditorAgent = written.endpoint.protocol === 'agent-client-protocol';
-  const example =
-    exampleOf(agent?.capabilities ?? written.capabilities ?? []) ??
-    (isEditorAgent ? 'prompt "…"' : undefined);
-  if (example !== undefined) lines.push(`  starloom call ${agent_id} ${example}`);
-  return lines.join('\n');
+  const known = exampleOf(agent?.capabilities ?? written.capabilities ?? []);
+  const example = known ?? (isEditorAgent ? 'prompt "…"' : undefined);
+  const instead = `The gateway that runs here reads ${place.servedInstead}, not this file.`;
+  return [
+    ...(place.samples && place.isNew ? SAMPLES_NEXT_TIME : []),
+    ...(place.servedInstead ? [instead, '  fix: stop it and run "starloom up" here', ''] : []),
+    'Try next',
+    ...(place.gateway ? [] : ['  starloom up']),
+    `  starloom agents tools ${agent_id}`,
+    ...(example === undefined ? [] : [`  starloom call ${agent_id} ${example}`]),
+  ].join('\n');
 }
+
+const SAMPLES_NEXT_TIME = [
+  'Next time, "starloom up" serves the agents of this file alone;',
+  '"starloom up --samples" serves the samples beside them.',
+  '',
+];
 
 /** A call that a person may try: one that only reads, where there is one. */
 function exampleOf(capabilities: readonly Capability[]): string | undefined {

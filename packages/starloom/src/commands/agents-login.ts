@@ -15,16 +15,12 @@ import { line } from '../terminal-text.ts';
 import { findAgentsPlace } from './agents-place.ts';
 import { unknownAgent } from './agents-remove.ts';
 
-interface LoginCommandOptions extends GlobalOptions {
-  readonly scope?: string;
-}
-
 const WAIT_MS = 10 * 60_000;
 
 export async function loginToAgent(
   terminal: Terminal,
   agentId: string,
-  options: LoginCommandOptions,
+  options: GlobalOptions & { readonly scope?: string },
 ): Promise<void> {
   const manifest = await findManifest(terminal, agentId, options);
   await using redirect = new RedirectListener();

@@ -95,10 +95,9 @@ async function registryPlace(terminal: Terminal, folder: string): Promise<Agents
     },
     change: async ({ put = [], remove = [] }) => {
       for (const { agentId: agent_id, nodeId: node_id } of remove) {
-        await gateway.call('fabric.agent.remove', { agent_id, ...(node_id && { node_id }) });
+        await gateway.call('fabric.agent.remove', { agent_id, node_id });
       }
-      for (const each of put) {
-        const manifest = toManifestEntry(each);
+      for (const manifest of put.map(toManifestEntry)) {
         await gateway.call('fabric.agent.register', { manifest, lease_ms: 0 });
       }
     },

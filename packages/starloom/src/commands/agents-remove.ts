@@ -1,18 +1,21 @@
 import type { FabricError, Manifest } from '@starloom/core';
 import { forgetPins } from '@starloom/gateway/pins';
-import { confirm } from '../command-line.ts';
+import { confirm, type GlobalOptions } from '../command-line.ts';
 import { hasRealm, joinRealm } from '../realm.ts';
 import { failure } from '../reasons.ts';
 import { nearestOr } from '../report-error.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import type { RemoveOptions } from './agents.ts';
 import { revokeCallbackKeys } from './agents-callback-key.ts';
 import { type AgentsPlace, awaitRemoval, findAgentsPlace } from './agents-place.ts';
 
 const WAIT_MS = 10_000;
 
-export async function removeAgent(terminal: Terminal, agentId: string, options: RemoveOptions) {
+export async function removeAgent(
+  terminal: Terminal,
+  agentId: string,
+  options: GlobalOptions & { readonly yes?: true },
+): Promise<void> {
   await using place = await findAgentsPlace(terminal, options);
   const { shown, gateway } = place;
   const agents = await place.agents();
@@ -39,7 +42,7 @@ export async function removeAgent(terminal: Terminal, agentId: string, options: 
   }
 }
 
-async function forget(terminal: Terminal, agentId: string, options: RemoveOptions): Promise<void> {
+async function forget(terminal: Terminal, agentId: string, options: GlobalOptions): Promise<void> {
   const folder = await makeStateFolder(terminal.env);
   const isShared = await hasRealm(terminal, options);
   await forgetPins(folder, agentId, { isShared, now: Date.now() });

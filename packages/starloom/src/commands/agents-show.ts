@@ -12,7 +12,7 @@ import { toUsageError, upstreamLines } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { fit, line, paint, paintHealth, table, toOneLine, toPlainText } from '../terminal-text.ts';
 import { type AgentView, offersOf } from '../tool-payloads.ts';
-import type { AgentsOptions, HistoryOptions } from './agents.ts';
+import type { AgentsOptions } from './agents.ts';
 import { didYouMean } from './target.ts';
 
 export async function listAgents(terminal: Terminal, options: AgentsOptions): Promise<void> {
@@ -39,7 +39,7 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
 export async function showHistory(
   terminal: Terminal,
   agentId: string,
-  { limit, json }: HistoryOptions,
+  { limit, json }: GlobalOptions & { readonly limit: number },
 ): Promise<void> {
   await using client = await connectToGateway(terminal);
   const { entries } = await client.call('fabric.agent.history', { agent_id: agentId, limit });
@@ -61,14 +61,10 @@ const NONE =
 
 const ADVICE_WIDTH = 200;
 
-interface DescribeOptions extends GlobalOptions {
-  readonly commands?: readonly string[];
-}
-
 export async function describeAgent(
   terminal: Terminal,
   agentId: string,
-  { json, commands = [] }: DescribeOptions,
+  { json, commands = [] }: GlobalOptions & { readonly commands?: readonly string[] },
 ): Promise<void> {
   const meant = closestWord(agentId, commands);
   await using client = await connectToGateway(terminal);

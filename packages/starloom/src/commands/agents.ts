@@ -46,14 +46,6 @@ export interface ApproveOptions extends GlobalOptions {
   readonly yes?: true;
 }
 
-export interface HistoryOptions extends GlobalOptions {
-  readonly limit: number;
-}
-
-export interface RemoveOptions extends GlobalOptions {
-  readonly yes?: true;
-}
-
 export function define(agents: Command, terminal: Terminal): void {
   withExamples(agents, [
     ['starloom agents', 'available agents'],

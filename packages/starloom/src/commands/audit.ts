@@ -17,10 +17,6 @@ import { auditFolder, identityFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { line, toSafeJson } from '../terminal-text.ts';
 
-interface AuditShowOptions extends GlobalOptions {
-  readonly trace?: string;
-}
-
 export function define(audit: Command, terminal: Terminal): void {
   audit
     .command('verify')
@@ -69,7 +65,10 @@ async function verifyAuditLog(
   if (open.length > 0) terminal.tell(`still written, or not ended: ${open.join(', ')}`);
 }
 
-export async function showAuditLog(terminal: Terminal, { trace, json }: AuditShowOptions) {
+export async function showAuditLog(
+  terminal: Terminal,
+  { trace, json }: GlobalOptions & { readonly trace?: string },
+) {
   const folder = auditFolder(stateFolder(terminal.env));
   const files = (await auditFiles(folder)).map((name) => join(folder, name));
   const records: AuditRecord[] = [];

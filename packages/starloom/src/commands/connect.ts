@@ -78,10 +78,6 @@ const CLIENTS: Readonly<Record<string, ClientRow>> = {
   },
 };
 
-interface ConnectOptions extends GlobalOptions {
-  readonly apply?: true;
-}
-
 export function define(command: Command, terminal: Terminal): void {
   withExamples(command, [
     ['starloom connect cursor', 'show what would change'],
@@ -94,7 +90,11 @@ export function define(command: Command, terminal: Terminal): void {
 
 const DEFAULT_URL = 'http://127.0.0.1:7420';
 
-async function connect(terminal: Terminal, client: string, options: ConnectOptions): Promise<void> {
+async function connect(
+  terminal: Terminal,
+  client: string,
+  options: GlobalOptions & { readonly apply?: true },
+): Promise<void> {
   const row = CLIENTS[client];
   if (!row) return;
   const { env, cwd } = terminal;

@@ -6,10 +6,6 @@ import { failure } from '../reasons.ts';
 import type { Terminal } from '../terminal.ts';
 import { line } from '../terminal-text.ts';
 
-interface EraseOptions extends GlobalOptions {
-  readonly yes?: true;
-}
-
 export function define(command: Command, terminal: Terminal): void {
   withExamples(command, [['starloom erase alice', 'calls, jobs and sessions of alice']])
     .argument('<principal>', 'whose data')
@@ -17,15 +13,18 @@ export function define(command: Command, terminal: Terminal): void {
     .action(action(terminal, () => erase));
 }
 
-async function erase(terminal: Terminal, principal: string, options: EraseOptions): Promise<void> {
+async function erase(
+  terminal: Terminal,
+  principal: string,
+  options: GlobalOptions & { readonly yes?: true },
+): Promise<void> {
   const question = line`Remove the calls, usage, jobs and sessions of "${principal}" for good?`;
   const isMeant = options.yes ?? (await confirm(terminal, question));
   if (isMeant === undefined) throw failure('unconfirmed', { flag: '--yes' });
   if (!isMeant) throw new FabricError('CANCELLED', 'Nothing was removed');
   await using client = await connectToGateway(terminal);
-  const { calls, jobs, open_jobs, sessions, kept } = await client.call('fabric.erase', {
-    principal,
-  });
+  const erased = await client.call('fabric.erase', { principal });
+  const { calls, jobs, open_jobs, sessions, kept } = erased;
   if (options.json) return terminal.json({ principal, calls, jobs, open_jobs, sessions, kept });
   terminal.print(`removed ${calls} calls and ${jobs} jobs, ended ${sessions} sessions`);
   if (open_jobs > 0) {

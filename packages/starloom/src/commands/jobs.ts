@@ -17,14 +17,6 @@ interface JobsListOptions extends GlobalOptions {
   readonly limit?: number;
 }
 
-interface JobsWatchOptions extends GlobalOptions {
-  readonly after: number;
-}
-
-interface JobsInputOptions extends GlobalOptions {
-  readonly decline?: true;
-}
-
 export function define(jobs: Command, terminal: Terminal): void {
   jobs
     .command('list', { isDefault: true })
@@ -89,7 +81,7 @@ async function answerJob(
   terminal: Terminal,
   job_id: string,
   answers: readonly string[],
-  { decline, json }: JobsInputOptions,
+  { decline, json }: GlobalOptions & { readonly decline?: true },
 ): Promise<void> {
   await using client = await connectToGateway(terminal);
   const { job: asking } = await client.call('fabric.job.status', { job_id });
@@ -167,7 +159,11 @@ const BAR = 24;
  * Follows a job to its end. A person sees a bar and the result; without a terminal, or with --json, the
  * events are lines of JSON and the job is the last one.
  */
-async function watchJob(terminal: Terminal, job_id: string, { after, json }: JobsWatchOptions) {
+async function watchJob(
+  terminal: Terminal,
+  job_id: string,
+  { after, json }: GlobalOptions & { readonly after: number },
+) {
   const progress = json || !terminal.isWatched ? undefined : terminal.showStatus;
   let cursor = after;
   const onEvent = (event: FabricEvent, at = cursor + 1) => {

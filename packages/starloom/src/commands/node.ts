@@ -76,20 +76,16 @@ async function runNode(terminal: Terminal, options: NodeOptions): Promise<void> 
   }
 }
 
-function show({ json, tell }: Terminal, nodeId: string, event: DialerEvent, isJson: boolean): void {
+function show({ json, tell }: Terminal, nodeId: string, event: DialerEvent, isJson: boolean) {
   const { gateway } = event;
   if (event.event === 'connected') {
-    const { agents } = event;
-    if (isJson) json({ ...event, node_id: nodeId });
-    else tell(`node ${nodeId} serves ${agents.join(', ') || 'no agents'} at ${gateway}`);
-    return;
+    if (isJson) return json({ ...event, node_id: nodeId });
+    return tell(`node ${nodeId} serves ${event.agents.join(', ') || 'no agents'} at ${gateway}`);
   }
   const { code, message, details } = event.error;
-  if (isJson) json({ event: 'disconnected', gateway, node_id: nodeId, error: { code, message } });
-  else {
-    const fix = typeof details.fix === 'string' ? `\n  fix: ${details.fix}` : '';
-    tell(`not connected to ${gateway}: ${message}${fix}`);
-  }
+  if (isJson) return json({ ...event, node_id: nodeId, error: { code, message } });
+  const fix = typeof details.fix === 'string' ? `\n  fix: ${details.fix}` : '';
+  tell(`not connected to ${gateway}: ${message}${fix}`);
 }
 
 function toUrls(text: string, before?: readonly string[]): string[] {

@@ -237,11 +237,11 @@ function openAgents({ env }: Terminal, { value, folder }: LoadedConfig<GatewayCo
   return { get, close: async () => await (await opened)?.close() };
 }
 
-interface ShareOptions extends GlobalOptions {
-  readonly clear?: true;
-}
-
-async function sharePolicy(terminal: Terminal, path: string | undefined, options: ShareOptions) {
+async function sharePolicy(
+  terminal: Terminal,
+  path: string | undefined,
+  options: GlobalOptions & { readonly clear?: true },
+) {
   const { env, cwd } = terminal;
   if ((path === undefined) === (options.clear === undefined)) {
     throw toUsageError('name a file with rules, or pass --clear', 'starloom policy share <file>');

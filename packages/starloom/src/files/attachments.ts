@@ -63,61 +63,54 @@ function tooLarge(file: string): FabricError {
   return failure('attachment_too_large', { file, limit: `${MAX_BYTES / 1024 / 1024} MiB` });
 }
 
-/** Media types by the ending of a file name; those that people exchange with agents. */
-const TYPES: Readonly<Record<string, string>> = {
-  txt: 'text/plain',
-  log: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  html: 'text/html',
-  htm: 'text/html',
-  css: 'text/css',
-  xml: 'application/xml',
-  json: 'application/json',
-  jsonl: 'application/jsonl',
-  yaml: 'application/yaml',
-  yml: 'application/yaml',
-  toml: 'application/toml',
-  js: 'text/javascript',
-  mjs: 'text/javascript',
-  cjs: 'text/javascript',
-  ts: 'text/x-typescript',
-  py: 'text/x-python',
-  go: 'text/x-go',
-  rs: 'text/x-rust',
-  java: 'text/x-java',
-  c: 'text/x-c',
-  h: 'text/x-c',
-  cpp: 'text/x-c++',
-  sh: 'text/x-shellscript',
-  sql: 'application/sql',
-  diff: 'text/x-diff',
-  patch: 'text/x-diff',
-  svg: 'image/svg+xml',
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  pdf: 'application/pdf',
-  zip: 'application/zip',
-  gz: 'application/gzip',
-  wav: 'audio/wav',
-  mp3: 'audio/mpeg',
-  mp4: 'video/mp4',
-  webm: 'video/webm',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-  pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+/** Endings of file names by media type, the usual one first; those that people exchange with agents. */
+const ENDINGS: Readonly<Record<string, string>> = {
+  'text/plain': 'txt log',
+  'text/markdown': 'md',
+  'text/csv': 'csv',
+  'text/html': 'html htm',
+  'text/css': 'css',
+  'application/xml': 'xml',
+  'application/json': 'json',
+  'application/jsonl': 'jsonl',
+  'application/yaml': 'yaml yml',
+  'application/toml': 'toml',
+  'text/javascript': 'js mjs cjs',
+  'text/x-typescript': 'ts',
+  'text/x-python': 'py',
+  'text/x-go': 'go',
+  'text/x-rust': 'rs',
+  'text/x-java': 'java',
+  'text/x-c': 'c h',
+  'text/x-c++': 'cpp',
+  'text/x-shellscript': 'sh',
+  'application/sql': 'sql',
+  'text/x-diff': 'diff patch',
+  'image/svg+xml': 'svg',
+  'image/png': 'png',
+  'image/jpeg': 'jpg jpeg',
+  'image/gif': 'gif',
+  'image/webp': 'webp',
+  'application/pdf': 'pdf',
+  'application/zip': 'zip',
+  'application/gzip': 'gz',
+  'audio/wav': 'wav',
+  'audio/mpeg': 'mp3',
+  'video/mp4': 'mp4',
+  'video/webm': 'webm',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
+  'application/vnd.openxmlformats-officedocument.presentationml.presentation': 'pptx',
 };
 
 export function mediaTypeOf(fileName: string): string | undefined {
   const ending = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? '';
-  return Object.hasOwn(TYPES, ending) ? TYPES[ending] : undefined;
+  return Object.keys(ENDINGS).find((type) => ENDINGS[type]?.split(' ').includes(ending));
 }
 
+/** With its dot; empty for a type that is not known. */
 export function endingFor(mediaType: string): string {
-  const type = mediaType.split(';')[0]?.trim().toLowerCase();
-  const ending = Object.keys(TYPES).find((each) => TYPES[each] === type);
-  return ending === undefined ? '' : `.${ending}`;
+  const type = mediaType.split(';')[0]?.trim().toLowerCase() ?? '';
+  const known = Object.hasOwn(ENDINGS, type) ? ENDINGS[type] : undefined;
+  return known === undefined ? '' : `.${known.split(' ', 1)}`;
 }
