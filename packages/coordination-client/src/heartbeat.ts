@@ -16,23 +16,19 @@ export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #timer: NodeJS.Timeout | undefined;
   #silence: NodeJS.Timeout | undefined;
-  #answerMs: number;
+  /** The longest time that a reachable server stays silent when asked. */
+  answerMs: number;
   #isBeating = false;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    this.#answerMs = options.requestMs;
-  }
-
-  /** The longest time that a reachable server stays silent when asked. */
-  get answerMs(): number {
-    return this.#answerMs;
+    this.answerMs = options.requestMs;
   }
 
   every(intervalMs: number): void {
     this.stop();
     const answerMs = Math.max(ANSWER_MS.least, Math.min(ANSWER_MS.most, intervalMs));
-    this.#answerMs = Math.min(answerMs, this.#options.requestMs);
+    this.answerMs = Math.min(answerMs, this.#options.requestMs);
     this.#timer = setInterval(() => void this.#beat(), intervalMs * BEAT_SHARE).unref();
   }
 
@@ -48,7 +44,7 @@ export class Heartbeat {
   async #beat(): Promise<void> {
     if (this.#isBeating) return;
     this.#isBeating = true;
-    this.#silence = setTimeout(() => this.#isSilent(), this.#answerMs).unref();
+    this.#silence = setTimeout(() => this.#isSilent(), this.answerMs).unref();
     await this.#options.beat();
     this.#endSilence();
     this.#isBeating = false;

@@ -270,15 +270,11 @@ function admit(queue: ReadonlySet<Place>): void {
   let isFirst = true;
   for (const place of queue) {
     if (!isFirst && !place.isShared) return;
-    if (!place.isInside) enter(place);
+    if (!place.isInside) place.enter();
+    place.isInside = true;
     if (!place.isShared) return;
     isFirst = false;
   }
-}
-
-function enter(place: Place): void {
-  place.isInside = true;
-  place.enter();
 }
 
 async function withinTime(entered: Promise<void>, ms: number): Promise<void> {

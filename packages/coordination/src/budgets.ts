@@ -4,7 +4,7 @@
 // others write there. Subscriptions and waits are counted in this process.
 
 import { RecentMap } from '@starloom/core';
-import { sessionCacheScope } from './cache/cache-index.ts';
+import { partitionsBeside, partitionsOfScope } from './cache/cache-index.ts';
 import type { Snapshot, Write } from './coordination-store.ts';
 import { idsIn, keyOf, partitionOf, SESSIONS } from './partitions.ts';
 import { type Amount, Meter } from './quota/meter.ts';
@@ -173,7 +173,8 @@ export class Budgets {
     const partitions = [
       partitionOf.idempotency(principalId),
       partitionOf.budget(principalId),
-      ...sessions.flatMap(partitionsOfSession),
+      ...sessions.map(partitionOf.session),
+      ...sessions.flatMap(partitionsBeside),
       ...scopes.flatMap(partitionsOfScope),
     ];
     const ofAgents = agents.reduce((total, [, { value }]) => total + Number(value), 0);
@@ -193,17 +194,3 @@ const sessionKey = (sessionId: string) => `session/${sessionId}`;
 const agentKey = (agentId: string) => `agent/${agentId}`;
 const idKey = (agentId: string) => `id/${agentId}`;
 const scopeKey = (scope: string) => `scope/${scope}`;
-
-function partitionsOfSession(sessionId: string): string[] {
-  return [
-    partitionOf.session(sessionId),
-    partitionOf.history(sessionId),
-    partitionOf.chunks(sessionId),
-    partitionOf.chunkBodies(sessionId),
-    ...partitionsOfScope(sessionCacheScope(sessionId)),
-  ];
-}
-
-function partitionsOfScope(scope: string): string[] {
-  return [partitionOf.cache(scope), partitionOf.cacheIndex(scope)];
-}

@@ -207,3 +207,14 @@ export function agentCacheScope({ principalId, agentId }: Caller): string {
 export function sessionCacheScope(sessionId: string): string {
   return `session-${sessionId}`;
 }
+
+export function partitionsOfScope(scope: string): string[] {
+  return [partitionOf.cache(scope), partitionOf.cacheIndex(scope)];
+}
+
+/** All that hangs on a session, beside its own partition. */
+export function partitionsBeside(sessionId: string): string[] {
+  const { history, chunks, chunkBodies } = partitionOf;
+  const own = [history(sessionId), chunks(sessionId), chunkBodies(sessionId)];
+  return [...own, ...partitionsOfScope(sessionCacheScope(sessionId))];
+}

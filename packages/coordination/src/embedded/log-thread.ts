@@ -10,14 +10,7 @@ export interface LogReader {
   records(first: number, texts: readonly string[]): void;
 }
 
-export interface OpenedLog {
-  readonly thread: LogThread;
-  /** The engine's time when the log was last shortened. */
-  readonly now: number;
-  /** Records at the end that could not be read and were cut off. */
-  readonly torn: number;
-  readonly missing: MissingRecords | undefined;
-}
+type OpenedLog = Extract<LogReply, { kind: 'ready' }> & { readonly thread: LogThread };
 
 /** The file of a store, reached through the thread that owns it. One write at a time. */
 export class LogThread {
@@ -131,7 +124,9 @@ export type LogReply =
   | { readonly kind: 'records'; readonly first: number; readonly texts: readonly string[] }
   | {
       readonly kind: 'ready';
+      /** The engine's time when the log was last shortened. */
       readonly now: number;
+      /** Records at the end that could not be read and were cut off. */
       readonly torn: number;
       readonly missing: MissingRecords | undefined;
     }

@@ -3,7 +3,7 @@
 // the session, which the store keeps, ensures that none is left out.
 
 import { type Clock, type Json, RecentMap } from '@starloom/core';
-import { sessionCacheScope } from '../cache/cache-index.ts';
+import { partitionsBeside } from '../cache/cache-index.ts';
 import type { CoordinationStore } from '../coordination-store.ts';
 import { fieldsOf } from '../feed/log-event.ts';
 import { freeLocks } from '../locks/free-locks.ts';
@@ -100,14 +100,7 @@ export class SessionEnd {
     await inBatches(members, ({ agent_id: agentId, principal: principalId }) =>
       this.#options.sessionIndex[inIndex]({ agentId, principalId }, sessionId),
     );
-    const scope = sessionCacheScope(sessionId);
-    await Promise.all([
-      this.#store.drop(partitionOf.history(sessionId)),
-      this.#store.drop(partitionOf.chunks(sessionId)),
-      this.#store.drop(partitionOf.chunkBodies(sessionId)),
-      this.#store.drop(partitionOf.cache(scope)),
-      this.#store.drop(partitionOf.cacheIndex(scope)),
-    ]);
+    await Promise.all(partitionsBeside(sessionId).map((each) => this.#store.drop(each)));
   }
 }
 
