@@ -69,12 +69,7 @@ export {
   type FabricEvent,
   type FinalData,
 } from './events.ts';
-export {
-  HEALTH_STATES,
-  type Health,
-  healthSchema,
-  toHealthReason,
-} from './health.ts';
+export { HEALTH_STATES, type Health, healthSchema, toHealthReason } from './health.ts';
 export {
   type Hop,
   hopSchema,
@@ -245,11 +240,7 @@ export {
   reasonTable,
   rowsOf,
 } from './reason-table.ts';
-export {
-  type BlockReason,
-  type GuardedCall,
-  RecursionGuard,
-} from './recursion-guard.ts';
+export { type BlockReason, type GuardedCall, RecursionGuard } from './recursion-guard.ts';
 export {
   assertCurrent,
   assertMayRegister,
@@ -260,12 +251,7 @@ export {
   parseManifest,
   staleEpoch,
 } from './registration.ts';
-export {
-  type Attempt,
-  type CallResult,
-  ResultFold,
-  type ToolCallRecord,
-} from './result.ts';
+export { type Attempt, type CallResult, ResultFold, type ToolCallRecord } from './result.ts';
 export { closestWord, lookAlikes, looksLike, skeletonOf, suggestionFor } from './similar-names.ts';
 export {
   hashToolName,

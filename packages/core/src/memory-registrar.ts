@@ -66,8 +66,8 @@ export class MemoryRegistrar implements Registrar {
     if (by.isOperator) this.#removed.delete(manifest.agent_id);
     this.expire();
     const { agent_id, node_id } = manifest;
-    const [entry] = this.#entriesOf(agent_id, node_id);
-    const revision = entry?.revision ?? 0;
+    const known = this.#options.directory.entriesOf(agent_id);
+    const revision = known.find((entry) => entry.manifest.node_id === node_id)?.revision ?? 0;
     return { agent_id, node_id, epoch: revision, lease_ms: leaseMs ?? 0, revision };
   }
 
@@ -155,7 +155,7 @@ export class MemoryRegistrar implements Registrar {
 
   #assertMayRegister(manifest: Manifest, by: Registrant, options: RegisterOptions): void {
     const { agent_id } = manifest;
-    const instances = this.#entriesOf(agent_id);
+    const instances = this.#options.directory.entriesOf(agent_id);
     const like = instances.length === 0 ? this.#findLike(agent_id) : undefined;
     const isRemoved = this.#removed.has(agent_id);
     assertMayRegister(manifest, by, options, { instances, isRemoved, like });
@@ -168,12 +168,6 @@ export class MemoryRegistrar implements Registrar {
     const lease = { epoch: revision, leaseMs, expiresAt: clock.now() + (leaseMs ?? 0) };
     const isLeased = leaseMs !== undefined;
     directory.put({ manifest, revision, state: 'active', ...owned, ...(isLeased && lease) });
-  }
-
-  #entriesOf(agentId: string, nodeId?: string): readonly InstanceEntry[] {
-    const entries = this.#options.directory.entriesOf(agentId);
-    if (nodeId === undefined) return entries;
-    return entries.filter(({ manifest }) => manifest.node_id === nodeId);
   }
 
   #current(instance: InstanceEpoch, by: Registrant): InstanceEntry {

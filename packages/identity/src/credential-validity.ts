@@ -8,7 +8,7 @@ import type { Mint } from './tokens/mint.ts';
 import type { Revocations } from './tokens/revocations.ts';
 import type { SigningKeys } from './tokens/signing-keys.ts';
 
-interface CredentialValidityOptions {
+export interface CredentialParts {
   readonly clock: Clock;
   readonly keys: KeyRing;
   readonly signing: SigningKeys;
@@ -20,9 +20,9 @@ interface CredentialValidityOptions {
 
 /** Whether credentials that were verified once still hold. */
 export class CredentialValidity {
-  readonly #options: CredentialValidityOptions;
+  readonly #options: CredentialParts;
 
-  constructor(options: CredentialValidityOptions) {
+  constructor(options: CredentialParts) {
     this.#options = options;
   }
 

@@ -1,10 +1,7 @@
 export { type AuditLogOptions, auditFiles } from './audit/audit-files.ts';
 export { AuditLog } from './audit/audit-log.ts';
 export type { AuditEntry, AuditRecord } from './audit/audit-record.ts';
-export {
-  type AuditReport,
-  verifyAudit,
-} from './audit/verify-audit.ts';
+export { type AuditReport, verifyAudit } from './audit/verify-audit.ts';
 export {
   type Authenticator,
   type AuthenticatorOptions,
@@ -54,10 +51,7 @@ export {
   SIGNATURE_ALGORITHMS,
   secureAddressIn,
 } from './oauth/issuer-keys.ts';
-export {
-  type OauthOptions,
-  OauthVerifier,
-} from './oauth/oauth-verifier.ts';
+export { type OauthOptions, OauthVerifier } from './oauth/oauth-verifier.ts';
 export { ProtectedResource } from './oauth/protected-resource.ts';
 export { type Identity, openIdentity } from './open-identity.ts';
 export type { PolicyAgent, PolicyCall } from './policy/facts.ts';
@@ -92,12 +86,7 @@ export {
 } from './realm/shared-file.ts';
 export { shareIdentity } from './realm/shared-identity.ts';
 export { denied } from './reasons.ts';
-export {
-  changeState,
-  LiveFile,
-  readState,
-  type StateFileOptions,
-} from './state/state-file.ts';
+export { changeState, LiveFile, readState, type StateFileOptions } from './state/state-file.ts';
 export {
   createJwks,
   type Mandate,
@@ -106,12 +95,7 @@ export {
   verifyMandate,
   verifyMandateChain,
 } from './tokens/mandate.ts';
-export {
-  buildOf,
-  type DelegateRequest,
-  delegateRequestSchema,
-  Mint,
-} from './tokens/mint.ts';
+export { buildOf, type DelegateRequest, delegateRequestSchema, Mint } from './tokens/mint.ts';
 export {
   type PassportTerms,
   readPassport,
@@ -119,12 +103,7 @@ export {
   signStructuredPassport,
   toPassportClaims,
 } from './tokens/passport.ts';
-export {
-  listRevocations,
-  readEpoch,
-  revoke,
-  suspendGrant,
-} from './tokens/revocations.ts';
+export { listRevocations, readEpoch, revoke, suspendGrant } from './tokens/revocations.ts';
 export {
   JWKS_MAX_AGE_S,
   readPublicKeys,

@@ -8,7 +8,7 @@ import { AuditLog } from './audit/audit-log.ts';
 import type { AuditEntry } from './audit/audit-record.ts';
 import { type Authenticator, createAuthenticator, type TokenVerifier } from './authenticator.ts';
 import type { Budget } from './budgets.ts';
-import { CredentialValidity } from './credential-validity.ts';
+import { type CredentialParts, CredentialValidity } from './credential-validity.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import type { CertificateVerifier } from './mtls.ts';
 import type { OauthVerifier } from './oauth/oauth-verifier.ts';
@@ -118,8 +118,8 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
   const onEnd: MintOptions['onEnd'] = ({ jti, exp }) => ended?.add(jti, exp * 1000);
   const mint = new Mint({ keys: signing, clock, epoch, record, onEnd });
   const { buildOf, oauth } = options;
-  const parts = { clock, signing, revocations, mint, ended };
-  const validity = new CredentialValidity({ ...parts, keys, oauth });
+  const parts = { clock, keys, signing, revocations, mint, ended, oauth };
+  const validity = new CredentialValidity(parts);
   const { isCurrent, isRevoked } = validity;
   const tokens: TokenParts = { ...parts, buildOf, validity };
   const passports = rememberVerified((text) => fromPassport(text, tokens), isCurrent);
@@ -175,12 +175,7 @@ function toMintEntry({ claims, hash }: Parameters<MintOptions['record']>[0]): Au
   };
 }
 
-interface TokenParts extends Pick<IdentityOptions, 'buildOf'> {
-  readonly clock: Clock;
-  readonly signing: SigningKeys;
-  readonly revocations: Revocations;
-  readonly mint: Mint;
-  readonly ended: EndedMandates | undefined;
+interface TokenParts extends CredentialParts, Pick<IdentityOptions, 'buildOf'> {
   readonly validity: CredentialValidity;
 }
 

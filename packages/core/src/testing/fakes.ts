@@ -1,5 +1,4 @@
-import type { Clock } from '../clock.ts';
-import { orAborted } from '../clock.ts';
+import { type Clock, orAborted } from '../clock.ts';
 import { type Envelope, type EnvelopeInput, parseEnvelope } from '../envelope.ts';
 import { FabricError } from '../errors.ts';
 import type { EventBody } from '../events.ts';

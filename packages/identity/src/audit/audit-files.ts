@@ -141,9 +141,7 @@ export function notWritten(cause?: unknown): FabricError {
   return failure(isDiskFull(cause) ? 'disk_full/audit' : 'audit_unavailable', {}, { cause });
 }
 
-interface AuditFileOptions {
-  readonly keys: SigningKeys;
-  readonly clock: Clock;
+interface AuditFileOptions extends Pick<AuditLogOptions, 'keys' | 'clock'> {
   readonly continues: Continued | null;
 }
 

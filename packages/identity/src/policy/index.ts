@@ -7,8 +7,6 @@ export {
   givenAgentSchema,
   givenCallFields,
   givenPrincipalSchema,
-  type PolicyAgent,
-  type PolicyCall,
 } from './facts.ts';
 export { Policy } from './policy.ts';
 export {
