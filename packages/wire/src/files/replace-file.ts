@@ -26,11 +26,11 @@ export async function replaceFile(roots: Roots, replacement: Replacement): Promi
   await using folder = await openFolder(roots, dirname(path));
   const target = folder.entry(basename(path));
   const temporary = folder.entry(`.starloom-${randomUUID()}.tmp`);
-  const old = await statOrNothing(target);
+  const old = await unlessMissing(lstat(target));
   if (old) assertFile(old, shown);
   try {
     await write(temporary, content, old);
-    if (before) assertUnchanged(before, await statOrNothing(target), shown);
+    if (before) assertUnchanged(before, await unlessMissing(lstat(target)), shown);
     await rename(temporary, target);
   } catch (error) {
     await unlink(temporary).catch(() => {});
@@ -46,9 +46,9 @@ async function write(path: string, content: string, old: Stats | undefined): Pro
   await handle.sync();
 }
 
-async function statOrNothing(path: string): Promise<Stats | undefined> {
+async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
   try {
-    return await lstat(path);
+    return await found;
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
@@ -79,11 +79,11 @@ export interface OpenFolder extends AsyncDisposable {
 export async function openFolder(roots: Roots, path: string): Promise<OpenFolder> {
   const missing: string[] = [];
   let at = path;
-  let handle = await openOrNothing(at);
+  let handle = await unlessMissing(open(at, FOLDER));
   while (!handle) {
     missing.unshift(basename(at));
     at = dirname(at);
-    handle = await openOrNothing(at);
+    handle = await unlessMissing(open(at, FOLDER));
   }
   try {
     await roots.assertOpened(handle, at);
@@ -104,15 +104,6 @@ export async function openFolder(roots: Roots, path: string): Promise<OpenFolder
     entry: (name) => join(pathOf(opened, at), name),
     [Symbol.asyncDispose]: () => opened.close(),
   };
-}
-
-async function openOrNothing(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, FOLDER);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 /** Through the handle where the system can; elsewhere the path must do. */

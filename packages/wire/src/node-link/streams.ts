@@ -102,28 +102,21 @@ export type ServedFrame = WithoutId<ServerFrame>;
 export class ServedStream {
   readonly method: string;
   readonly params: Fields;
-  readonly #write: (frame: ServedFrame) => number;
   readonly #control = new AbortController();
+  /** Aborts when the other side cancels or is gone; its reason is a FabricError. */
+  readonly signal: AbortSignal = this.#control.signal;
+  /** Whether the connection was lost. */
+  isCut = false;
+  readonly #write: (frame: ServedFrame) => number;
   readonly #asks = new Map<number, PromiseWithResolvers<unknown>>();
   #room = MAX_UNREAD_LENGTH;
   #roomy: PromiseWithResolvers<void> | undefined;
   #asked = 0;
-  #isCut = false;
 
   constructor(method: string, params: Fields, write: (frame: ServedFrame) => number) {
     this.method = method;
     this.params = params;
     this.#write = write;
-  }
-
-  /** Aborts when the other side cancels or is gone; its reason is a FabricError. */
-  get signal(): AbortSignal {
-    return this.#control.signal;
-  }
-
-  /** Whether the connection was lost. */
-  get isCut(): boolean {
-    return this.#isCut;
   }
 
   /** Waits until the reader has room for it. */
@@ -182,7 +175,7 @@ export class ServedStream {
 
   /** `isCut`: the connection is gone, not only the stream. */
   cancel(reason: FabricError, isCut = false): void {
-    this.#isCut ||= isCut;
+    this.isCut ||= isCut;
     this.#control.abort(reason);
   }
 

@@ -24,13 +24,12 @@ import {
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
-import { parseTraceId, toW3cSpanId, toW3cTraceId } from '@starloom/core';
+import { type LogFields, parseTraceId, toW3cSpanId, toW3cTraceId } from '@starloom/core';
 import { Batches, type Exporter } from './batches.ts';
 import type {
   EndedSpan,
   Endpoints,
   HistogramData,
-  LogLine,
   MetricFamilyData,
   TelemetryOptions,
   TelemetryTimes,
@@ -38,7 +37,7 @@ import type {
 
 export interface OtlpExport {
   addSpan(span: EndedSpan): void;
-  addLine(line: LogLine): void;
+  addLine(line: LogFields): void;
   close(): Promise<void>;
 }
 
@@ -162,7 +161,7 @@ const SEVERITIES: Readonly<Record<string, SeverityNumber>> = {
 };
 
 /** Every field of a line is an attribute, except those that OTLP has a place for. */
-function toLogRecord(line: LogLine, resource: Resource, scope: Scope): ReadableLogRecord {
+function toLogRecord(line: LogFields, resource: Resource, scope: Scope): ReadableLogRecord {
   const { level, time, message, trace_id, span_id, ...fields } = line;
   const hrTime = toHrTime(typeof time === 'string' ? Date.parse(time) : Date.now());
   const traceId = typeof trace_id === 'string' ? parseTraceId(trace_id) : undefined;

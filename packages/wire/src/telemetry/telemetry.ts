@@ -22,9 +22,6 @@ export interface EndedSpan {
   readonly failure: string | undefined;
 }
 
-/** A line as the log has it: `level`, `time`, `message`, `trace_id`, `span_id`, and whatever else. */
-export type LogLine = LogFields;
-
 /** All series of one metric; counts of a histogram are those of each bucket, not summed up. */
 export interface MetricFamilyData {
   readonly name: string;
@@ -46,7 +43,8 @@ export interface Telemetry {
   /** Ask before building a span or a line. */
   readonly enabled: boolean;
   record(span: EndedSpan): void;
-  line(line: LogLine): void;
+  /** As the log has it: `level`, `time`, `message`, `trace_id`, `span_id`, and whatever else. */
+  line(line: LogFields): void;
   /** Sends what is left, for as long as it was given at most. */
   shutdown(): Promise<void>;
 }
@@ -126,7 +124,7 @@ class OtlpTelemetry implements Telemetry {
     else this.#keep((to) => to.addSpan(span));
   }
 
-  line(line: LogLine): void {
+  line(line: LogFields): void {
     if (this.#export) this.#export.addLine(line);
     else this.#keep((to) => to.addLine(line));
   }
