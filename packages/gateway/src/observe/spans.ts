@@ -138,7 +138,7 @@ export function serverSpanName(method: string, name: string): string {
 }
 
 /** One run of a job. */
-export function jobSpanName(capability: string | null): string {
+function jobSpanName(capability: string | null): string {
   return capability === null ? 'job' : `job ${capability}`;
 }
 
@@ -147,7 +147,7 @@ export function agentSpanName(agentId: string): string {
 }
 
 /** Whether a failure of this method is a result with `isError` rather than a JSON-RPC error. */
-export function failsInResult(method: string): boolean {
+function failsInResult(method: string): boolean {
   return method === TOOL_CALL;
 }
 
@@ -198,7 +198,7 @@ function jobAttributes({ id, attempt, mode }: JobFacts): Attributes {
   };
 }
 
-export function requestAttributes(request: RequestSpanFacts): Attributes {
+function requestAttributes(request: RequestSpanFacts): Attributes {
   const { face, transport, method, name, requestId, principal, code } = request;
   const target = TARGET_ATTRIBUTES.get(method);
   return knownAttributes({

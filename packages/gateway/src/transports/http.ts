@@ -325,7 +325,7 @@ function endWith(response: ServerResponse, seen: ActiveRequest): void {
 const LARGE_LENGTH = 256 * 1024;
 
 /** The path itself, else a route that serves what is below it. */
-export function findRoute(routes: Routes, url: URL): Route {
+function findRoute(routes: Routes, url: URL): Route {
   const { pathname } = url;
   if (Object.hasOwn(routes, pathname)) return findAt(routes, url);
   const above = Object.keys(routes).find(
@@ -335,7 +335,7 @@ export function findRoute(routes: Routes, url: URL): Route {
 }
 
 /** Who serves this path. */
-export function findAt<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
+function findAt<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
   const found = Object.hasOwn(table, pathname) ? table[pathname] : undefined;
   if (found) return found;
   throw failure('not_found', { path: pathname.slice(0, 100) });

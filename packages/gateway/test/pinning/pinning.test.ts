@@ -2,6 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AuditEntry } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
+import { confirmOnce } from '../../src/pinning/confirm-once.ts';
 import { approveHeld, forgetPins, readPins } from '../../src/pinning/pins-file.ts';
 import {
   agent,
@@ -165,5 +166,21 @@ describe('a call', () => {
     const input_schema = { type: 'object', properties: { 'path\u200b': {} } };
     const hidden = tool('read', 'Reads', { input_schema });
     expect(() => pinning.confirm(mine, tool('read'), hidden)).toThrow(/changed/);
+  });
+
+  it('is confirmed once for a list, and again when an approval changes', () => {
+    let changed = () => {};
+    const asked: string[] = [];
+    const onChange = (listener: (agentIds: ReadonlySet<string>) => void) => {
+      changed = () => listener(new Set(['files']));
+      return () => {};
+    };
+    const confirm = confirmOnce({ onChange }, (_, { name }) => void asked.push(name));
+    const read = tool('read');
+    for (const offered of [read, read, tool('read', 'Other')]) confirm(mine, read, offered);
+    expect(asked).toHaveLength(2);
+    changed();
+    confirm(mine, read, read);
+    expect(asked).toHaveLength(3);
   });
 });
