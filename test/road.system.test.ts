@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../', import.meta.url));
 
 /** Lower it when the road gets shorter; it grows for nothing. */
-const BUDGET = { files: 78, lines: 15_800 };
+const BUDGET = { files: 68, lines: 10_900 };
 
 describe('the road of one warm fabric.call', () => {
   let road = '';
