@@ -1,12 +1,12 @@
 // After a busy time V8 keeps the pages of its young generation and what its compiler threads freed, for
-// work that may never come: about 100 MB of a gateway. One collection in the first quiet moment gives
-// them back to the system.
+// work that may never come: about 100 MB of a gateway. One collection once it is quiet gives them back to the
+// system. Code has to be compiled again after that, so a short pause between calls is not enough.
 
 import { performance } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-const LOOK_EVERY_MS = 10_000;
+const LOOK_EVERY_MS = 20_000;
 /** Parts of the time that the event loop works. */
 const BUSY = 0.05;
 const QUIET = 0.01;
