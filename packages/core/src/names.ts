@@ -43,8 +43,10 @@ export function findNamed<Named extends { readonly name: string }>(
   name: string,
 ): Named | undefined {
   if (all.length > MAX_SCANNED) return indexOf(all).get(name) ?? indexOf(all).get(normalName(name));
+  for (const one of all) if (one.name === name) return one;
+  if (all.length === 0) return undefined;
   const normal = normalName(name);
-  return all.find((one) => one.name === name) ?? all.find((one) => normalName(one.name) === normal);
+  return all.find((one) => normalName(one.name) === normal);
 }
 
 /** Longer lists are looked up by an index, made once: the last tool of an agent costs as the first. */

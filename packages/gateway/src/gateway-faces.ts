@@ -18,7 +18,7 @@ import { McpEndpoint } from './mcp/endpoint.ts';
 import { RelayFace } from './mcp/relay-face.ts';
 import { SessionResources } from './mcp/session-resources.ts';
 import { NodeEndpoint } from './nodes/node-endpoint.ts';
-import { agentsFor } from './pipeline/route.ts';
+import { VisibleAgents } from './pipeline/route.ts';
 import { Registrations } from './registrations.ts';
 import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool, agentListTool } from './tools/agents.ts';
@@ -106,7 +106,7 @@ export function createFaces(options: GatewayOptions, pipeline: Pipeline, wires: 
     new RpcEndpoint({
       ...wires,
       coordination,
-      agentsFor: (principal) => agentsFor(principal, deps),
+      agentsFor: (principal) => new VisibleAgents(principal, deps),
       registrations,
       limits: deps.limits,
       log,

@@ -3,7 +3,7 @@
 import type { AgentRecord } from '@starloom/core';
 import { mayUseAgents, type Principal } from '@starloom/identity';
 import type { GatewayConfig } from '../config.ts';
-import { type Access, type AgentLookup, agentsFor } from '../pipeline/route.ts';
+import { type Access, type AgentLookup, VisibleAgents } from '../pipeline/route.ts';
 
 export interface Scope {
   /** `undefined` for the gateway itself. */
@@ -24,7 +24,7 @@ export function openScope(
   principal: Principal,
   { expose, ...access }: ScopeOptions,
 ): Scope | undefined {
-  const lookup = agentsFor(principal, access);
+  const lookup = new VisibleAgents(principal, access);
   const isExposed = (id: string) => expose === 'all' || expose.includes(id);
   const get = (id: string) =>
     isExposed(id) && (agentId === undefined || id === agentId) ? lookup.get(id) : undefined;

@@ -29,7 +29,7 @@ import {
   readPins,
 } from '../pinning/pins-file.ts';
 import { circuitOf, instancesOf } from '../pipeline/instances.ts';
-import { agentsFor } from '../pipeline/route.ts';
+import { VisibleAgents } from '../pipeline/route.ts';
 import { failure } from '../reasons.ts';
 import { toPublicEndpoint } from '../tools/agents.ts';
 import { figuresOf } from './call-facts.ts';
@@ -84,7 +84,9 @@ export const agentHandlers: Handlers = {
 
 /** What the person may use; operators see every agent. */
 export function agentsOf({ gateway, pipeline }: ConsoleParts, principal: Principal) {
-  return isRegistryOperator(principal) ? gateway.registry : agentsFor(principal, pipeline.deps);
+  return isRegistryOperator(principal)
+    ? gateway.registry
+    : new VisibleAgents(principal, pipeline.deps);
 }
 
 /** Of the last hour; absent without a journal. */

@@ -18,7 +18,7 @@ import { type Mandates, META_DELEGATE, readDelegate } from './mandates.ts';
 import { admit } from './origin.ts';
 import {
   type Access,
-  agentsForCall,
+  CallAgents,
   type CallableAgents,
   type Route,
   type RouteRequest,
@@ -148,5 +148,5 @@ export function callableAgents(
   deps: PrepareDeps,
   at = deps.clock.now(),
 ): CallableAgents {
-  return agentsForCall(caller.principal, deps, toPolicyCall(guarded, caller, at));
+  return new CallAgents(caller.principal, deps, toPolicyCall(guarded, caller, at));
 }

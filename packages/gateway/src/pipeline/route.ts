@@ -218,42 +218,66 @@ export interface Access {
 }
 
 /** The agents that a caller may see. */
-export function agentsFor(principal: Principal, { registry, authoriser }: Access): AgentLookup {
-  const mayServe = (capability: string) => (record: AgentRecord) =>
-    authoriser.maySee(principal, record.manifest, capability);
-  const visible = (record: AgentRecord) => visibleTo(principal, record, authoriser);
-  return {
-    list: (filter?: AgentFilter) =>
-      registry.list(filter).flatMap((record) => visible(record) ?? []),
-    get: (agentId) => {
-      const record = registry.get(agentId);
-      return record && visible(record);
-    },
-    findByCapability: (capability) =>
-      registry.findByCapability(capability).filter(mayServe(capability)),
-    resolveFallbacks: (agentId, capability) =>
-      registry.resolveFallbacks(agentId, capability).filter(mayServe(capability)),
-  };
+export class VisibleAgents implements AgentLookup {
+  protected readonly principal: Principal;
+  protected readonly access: Access;
+
+  constructor(principal: Principal, access: Access) {
+    this.principal = principal;
+    this.access = access;
+  }
+
+  list(filter?: AgentFilter): readonly AgentRecord[] {
+    return this.access.registry.list(filter).flatMap((record) => this.#visible(record) ?? []);
+  }
+
+  get(agentId: string): AgentRecord | undefined {
+    const record = this.access.registry.get(agentId);
+    return record && this.#visible(record);
+  }
+
+  findByCapability(capability: string): readonly AgentRecord[] {
+    return this.#serving(this.access.registry.findByCapability(capability), capability);
+  }
+
+  resolveFallbacks(agentId: string, capability: string): readonly AgentRecord[] {
+    const found = this.access.registry.resolveFallbacks(agentId, capability);
+    return found.length === 0 ? found : this.#serving(found, capability);
+  }
+
+  #visible(record: AgentRecord): AgentRecord | undefined {
+    return visibleTo(this.principal, record, this.access.authoriser);
+  }
+
+  #serving(records: readonly AgentRecord[], capability: string): readonly AgentRecord[] {
+    const { authoriser } = this.access;
+    return records.filter(({ manifest }) =>
+      authoriser.maySee(this.principal, manifest, capability),
+    );
+  }
 }
 
 /** The same for one call, which is decided for each agent that could serve it. */
-export function agentsForCall(
-  principal: Principal,
-  access: Access,
-  call: PolicyCall,
-): CallableAgents {
-  const { authoriser, registry } = access;
-  return {
-    ...agentsFor(principal, access),
-    serving: (agentId, capability) => {
-      const record = registry.get(agentId);
-      if (!record || !findCapability(record, capability)) return undefined;
-      const { manifest } = record;
-      const isSeen = authoriser.mayReach(principal, manifest);
-      return isSeen && authoriser.maySee(principal, manifest, capability) ? record : undefined;
-    },
-    decide: ({ manifest }, capability) => authoriser.decide(principal, manifest, capability, call),
-  };
+export class CallAgents extends VisibleAgents implements CallableAgents {
+  readonly #call: PolicyCall;
+
+  constructor(principal: Principal, access: Access, call: PolicyCall) {
+    super(principal, access);
+    this.#call = call;
+  }
+
+  serving(agentId: string, capability: string): AgentRecord | undefined {
+    const { registry, authoriser } = this.access;
+    const record = registry.get(agentId);
+    if (!record || !findCapability(record, capability)) return undefined;
+    const { manifest } = record;
+    const isSeen = authoriser.mayReach(this.principal, manifest);
+    return isSeen && authoriser.maySee(this.principal, manifest, capability) ? record : undefined;
+  }
+
+  decide({ manifest }: AgentRecord, capability: string): Decision {
+    return this.access.authoriser.decide(this.principal, manifest, capability, this.#call);
+  }
 }
 
 /** The agent with what of it the caller may use; `undefined` when that is nothing. */

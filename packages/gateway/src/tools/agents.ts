@@ -12,7 +12,7 @@ import {
 import { z } from 'zod';
 import type { Discovery } from '../discovery.ts';
 import { instancesOf } from '../pipeline/instances.ts';
-import { type Access, agentsFor } from '../pipeline/route.ts';
+import { type Access, VisibleAgents } from '../pipeline/route.ts';
 import { failure } from '../reasons.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
@@ -33,7 +33,7 @@ export function agentListTool(access: Access): Tool {
     output: { agents: { type: 'array' }, count: { type: 'integer' } },
     annotations: READ_ONLY,
     run(filter, { principal }) {
-      const agents = agentsFor(principal, access)
+      const agents = new VisibleAgents(principal, access)
         .list(filter)
         .map((record) => toAgentView(record, record.capabilities.map(toSummary)));
       return { ok: true, agents, count: agents.length };
@@ -56,7 +56,7 @@ export function agentDescribeTool(access: Access, discovery: Discovery): Tool {
     output: { agent: { type: 'object' } },
     annotations: READ_ONLY,
     async run({ agent_id }, { principal }) {
-      const agents = agentsFor(principal, access);
+      const agents = new VisibleAgents(principal, access);
       const named = agents.get(agent_id);
       if (named) await discovery.tryReady(named.manifest, DESCRIBE_MS);
       const record = agents.get(agent_id);

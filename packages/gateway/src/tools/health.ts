@@ -13,7 +13,7 @@ import { deadlineSignal } from '@starloom/wire';
 import { z } from 'zod';
 import type { Breakers } from '../pipeline/breakers.ts';
 import { circuitOf } from '../pipeline/instances.ts';
-import { type Access, agentsFor } from '../pipeline/route.ts';
+import { type Access, VisibleAgents } from '../pipeline/route.ts';
 import { toHeldView, toInstanceViews } from './agents.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
@@ -47,7 +47,7 @@ export function healthTool(deps: HealthDeps): Tool {
           async ([name, engine]) => [name, await engineHealth(engine, clock)] as const,
         ),
       );
-      const records = agentsFor(principal, deps).list();
+      const records = new VisibleAgents(principal, deps).list();
       const count = (status: string) =>
         records.filter(({ health }) => health.status === status).length;
       const agents = {

@@ -1,7 +1,7 @@
 import { agentIdSchema, MAX_LEASE_MS, nodeIdSchema } from '@starloom/core';
 import { isMandated, isRegistryOperator, mayRegisterSome } from '@starloom/identity';
 import { z } from 'zod';
-import { type Access, agentsFor } from '../pipeline/route.ts';
+import { type Access, VisibleAgents } from '../pipeline/route.ts';
 import type { Registrations } from '../registrations.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
@@ -126,7 +126,7 @@ function historyTool(registrations: Registrations, access: Access): Tool {
     output: { entries: { type: 'array' } },
     annotations: READ_ONLY,
     async run({ agent_id, limit }, { principal }) {
-      const isSeen = agentsFor(principal, access).get(agent_id) !== undefined;
+      const isSeen = new VisibleAgents(principal, access).get(agent_id) !== undefined;
       const mayLook = isSeen || isRegistryOperator(principal);
       const entries = mayLook ? await registrations.history(agent_id, limit) : [];
       return { ok: true, agent_id, entries };
