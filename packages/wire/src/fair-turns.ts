@@ -151,7 +151,10 @@ export class FairTurns {
  * For events of streams, asked between two of them: there is one event loop. A call takes some turns, and
  * each of them is so much longer while agents talk as fast as they can.
  */
-export const streamTurns = new FairTurns({ ms: 4 });
+export const streamTurns = new FairTurns({ ms: 1 });
+
+/** For results, of which a call has one: many that come at once are passed on together. */
+export const resultTurns = new FairTurns({ ms: 4 });
 
 const due: (() => void)[] = [];
 

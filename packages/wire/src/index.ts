@@ -24,7 +24,13 @@ export {
   type Environment,
   marksIn,
 } from './environment.ts';
-export { atTurnEnd, FairTurns, type FairTurnsOptions, streamTurns } from './fair-turns.ts';
+export {
+  atTurnEnd,
+  FairTurns,
+  type FairTurnsOptions,
+  resultTurns,
+  streamTurns,
+} from './fair-turns.ts';
 export { withFileLock } from './file-lock.ts';
 export type { FileService } from './file-thread.ts';
 export { FileWatch, fingerprintOf } from './file-watch.ts';

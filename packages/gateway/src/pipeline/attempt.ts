@@ -27,7 +27,7 @@ import {
   type ResultFold,
 } from '@starloom/core';
 import { toAuth } from '@starloom/identity';
-import { type DeadlineSignal, streamTurns } from '@starloom/wire';
+import { type DeadlineSignal, resultTurns, streamTurns } from '@starloom/wire';
 import type { AdapterLease, AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { InboundWebhooks } from '../inbound-webhooks.ts';
@@ -204,7 +204,7 @@ export async function readEvents(
       context.terms.fold.add(body);
       if (body.type !== 'final') await onEvent(body);
       // Some streams never pause, and the results of a thousand calls may come at once.
-      const turn = streamTurns.enter(caller);
+      const turn = (body.type === 'final' ? resultTurns : streamTurns).enter(caller);
       if (turn) await turn;
       if (body.type === 'final') return;
     }
