@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks';
 const { setImmediate } = globalThis;
 const realNow = performance.now.bind(performance);
 
-const TURN_MS = 6;
+const TURN_MS = 3;
 /** How many that wait go on in one turn, at least. */
 const PARTS = 4;
 /** How many may begin before any of it is done: what many wait for may come for all of them at once. */
@@ -154,7 +154,7 @@ export class FairTurns {
 export const streamTurns = new FairTurns({ ms: 1 });
 
 /** For results, of which a call has one: many that come at once are passed on together. */
-export const resultTurns = new FairTurns({ ms: 4 });
+export const resultTurns = new FairTurns({ ms: 3 });
 
 const due: (() => void)[] = [];
 
