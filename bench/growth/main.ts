@@ -113,7 +113,9 @@ async function bench(options: GrowthOptions, context: CommandContext): Promise<M
     add(name, server, capabilityCall({ kind: 'unary' }));
     const call = listToolsCall();
     lists.push({ name, server, call: withKey(call), url: server.url, cpu: [] });
-    lists.push({ name: `${name}_bytes`, server: upstream, call, url, cpu: [] });
+    const bytes = await sizeOfList(server.url, signal);
+    const same = `${upstream.url}?bytes=${bytes}`;
+    lists.push({ name: `${name}_bytes`, server: upstream, call, url: same, cpu: [] });
   }
   for (const count of options.agents) {
     const ids = Array.from({ length: count }, (_, index) => `agent-${index}`);
@@ -144,6 +146,15 @@ async function bench(options: GrowthOptions, context: CommandContext): Promise<M
   const text = toText(report, origin);
   if (options.writeDocs) await writeDocs('bench:growth', text);
   return { report, text: ['', ...failures, text].join('\n') };
+}
+
+/** Agents answer in the background: the list is whole when it holds the agent's last tool. */
+async function sizeOfList(url: string, signal: AbortSignal): Promise<number> {
+  const { headers, body, holds } = withKey(listToolsCall());
+  const response = await fetch(url, { method: 'POST', headers, body, signal });
+  const text = await response.text();
+  if (!holds.every((each) => text.includes(each))) throw new Error(`no list from ${url}`);
+  return Buffer.byteLength(text);
 }
 
 function withKey(call: HttpCall): HttpCall {

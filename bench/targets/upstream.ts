@@ -39,7 +39,7 @@ const RESULTS: Readonly<Record<string, object>> = {
   'tools/call': { ...COMPLETE, content: [{ type: 'text', text: ANSWER }] },
 };
 
-/** By the number of tools that the address asks for, as text: a list costs what its bytes cost. */
+/** By what the address asks for, as text: a list costs what its bytes cost. */
 const lists = new Map<string, string>();
 
 await announce(createServer(serve));
@@ -51,16 +51,16 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
   }
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const tools = new URL(request.url ?? '/', 'http://localhost').searchParams.get('tools') ?? '0';
-  request.on('end', () => answer(JSON.parse(Buffer.concat(chunks).toString()), tools, response));
+  const { search } = new URL(request.url ?? '/', 'http://localhost');
+  request.on('end', () => answer(JSON.parse(Buffer.concat(chunks).toString()), search, response));
 }
 
-function answer({ id, method, params }: Request, tools: string, response: ServerResponse): void {
+function answer({ id, method, params }: Request, search: string, response: ServerResponse): void {
   if (id === undefined) {
     response.writeHead(202).end();
     return;
   }
-  const result = resultOf(method, params, tools);
+  const result = resultOf(method, params, search);
   const error = JSON.stringify({ code: -32601, message: 'Method not found' });
   const rest = result ? `"result":${result}` : `"error":${error}`;
   const message = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${rest}}`;
@@ -73,8 +73,8 @@ function answer({ id, method, params }: Request, tools: string, response: Server
   }
 }
 
-function resultOf(method: string, params: Request['params'], tools: string): string | undefined {
-  if (method === 'tools/list') return listOf(tools);
+function resultOf(method: string, params: Request['params'], search: string): string | undefined {
+  if (method === 'tools/list') return listOf(search);
   if (method === 'initialize') return welcome(params?.protocolVersion);
   return JSON.stringify(RESULTS[method]);
 }
@@ -85,14 +85,18 @@ function welcome(protocolVersion: string | undefined): string {
   return JSON.stringify({ protocolVersion, capabilities: { tools: {} }, serverInfo });
 }
 
-function listOf(tools: string): string {
-  const stored = lists.get(tools);
+/** As many `tools` as are asked for, and padding up to so many `bytes`. */
+function listOf(search: string): string {
+  const stored = lists.get(search);
   if (stored !== undefined) return stored;
-  const more = Array.from({ length: Number(tools) }, (_, index) => toolName(index));
+  const wanted = new URLSearchParams(search);
+  const more = Array.from({ length: Number(wanted.get('tools')) }, (_, index) => toolName(index));
   const names = [...more, ...Object.values(TOOL_OF_KIND)];
-  const list = names.map((name) => ({ name, inputSchema: INPUT_SCHEMA }));
-  const text = JSON.stringify({ ...COMPLETE, ...CACHING, tools: list });
-  lists.set(tools, text);
+  const tools = names.map((name) => ({ name, inputSchema: INPUT_SCHEMA }));
+  const list = { ...COMPLETE, ...CACHING, tools };
+  const padding = Number(wanted.get('bytes')) - JSON.stringify(list).length;
+  const text = JSON.stringify(padding > 0 ? { ...list, padding: ' '.repeat(padding) } : list);
+  lists.set(search, text);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// The lean lane of `tools/list` in the current revision: the stored text of the catalog is the answer.
+// The lean lane of `tools/list` in the current revision: the stored list of the catalog is the answer.
 
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import {
@@ -7,8 +7,8 @@ import {
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server';
 import { isObject } from '@starloom/core';
+import { atTurnEnd } from '@starloom/wire';
 import type { ToolResult } from '../pipeline/respond.ts';
-import { HttpReply } from '../transports/reply.ts';
 import type { Connection } from './connection.ts';
 import { acceptsBoth, hasOnly, isPlain, toWire } from './lean-lane.ts';
 import type { McpFace } from './server-factory.ts';
@@ -32,7 +32,7 @@ const LIST_META = new Set([
   CLIENT_CAPABILITIES_META_KEY,
 ]);
 
-/** All tools in one page: their stored text is written as it is. */
+/** All tools in one page: their stored JSON is written as it is. */
 export async function serveLeanList(
   { id, params }: LeanListMessage,
   response: ServerResponse,
@@ -41,10 +41,18 @@ export async function serveLeanList(
 ): Promise<void> {
   await face.discovery.firstAnswers();
   const style = nameStyleFor(toolNames, params._meta[CLIENT_INFO_META_KEY].name);
-  const tools = face.catalog.listText(style, toolsets, principal);
+  const tools = face.catalog.listJson(style, toolsets, principal);
   const rest = { ttlMs: 0, cacheScope: 'private', ...toWire(NO_RESULT, true, face) };
-  const text = `{"result":{"tools":${tools},${JSON.stringify(rest).slice(1)},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
-  new HttpReply(response, { onGone: () => {} }).finish(text);
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":`;
+  const tail = `,${JSON.stringify(rest).slice(1)}}`;
+  const parts = typeof tools === 'string' ? [head + tools + tail] : [head, tools, tail];
+  const length = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+  atTurnEnd(() => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': length });
+    const last = parts.pop();
+    for (const part of parts) response.write(part);
+    response.end(last);
+  });
 }
 
 export function isLeanList(

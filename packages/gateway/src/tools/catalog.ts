@@ -25,11 +25,13 @@ export class GatewayTools {
     return this.#current().lists.shownTo(style, toolsets, principal).definitions;
   }
 
-  /** The same as JSON. */
-  listText(style: ToolNameStyle, toolsets: readonly Toolset[], principal: Principal): string {
-    const shown = this.#current().lists.shownTo(style, toolsets, principal);
-    shown.text ??= JSON.stringify(shown.definitions);
-    return shown.text;
+  /** The same as JSON; bytes where it is large. */
+  listJson(
+    style: ToolNameStyle,
+    toolsets: readonly Toolset[],
+    principal: Principal,
+  ): string | Buffer {
+    return this.#current().lists.shownTo(style, toolsets, principal).json;
   }
 
   /** By any spelling, listed or not; `undefined` also when the caller may not use it. */

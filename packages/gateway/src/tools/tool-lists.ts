@@ -47,7 +47,7 @@ export interface CatalogOptions {
 
 /** Names that a misspelt one is compared with. */
 const MAX_COMPARED = 1_000;
-/** Lists that are kept, with their text. */
+/** Lists that are kept, with their JSON. */
 const MAX_LISTS = 32;
 
 interface ListedTool {
@@ -64,10 +64,25 @@ export interface BuiltTools {
   readonly lists: ToolLists;
 }
 
-interface Shown {
+/** Longer texts are kept as bytes: writing them costs less. */
+const MAX_TEXT = 64 * 1024;
+
+class Shown {
   readonly definitions: readonly ToolDefinition[];
-  /** Of all of them; made when it is first written. */
-  text?: string;
+  #json: string | Buffer | undefined;
+
+  constructor(definitions: readonly ToolDefinition[]) {
+    this.definitions = definitions;
+  }
+
+  /** Made when it is first written. */
+  get json(): string | Buffer {
+    if (this.#json === undefined) {
+      const text = JSON.stringify(this.definitions);
+      this.#json = text.length > MAX_TEXT ? Buffer.from(text) : text;
+    }
+    return this.#json;
+  }
 }
 
 class ToolLists {
@@ -90,9 +105,9 @@ class ToolLists {
       .flatMap((toolset) => this.listed[style][toolset])
       .filter(({ tool }) => tool.mayUse(principal));
     const key = sha256Hex(tools.map(({ name }) => name).join('\n'));
-    const list = this.#shown.get(key) ?? {
-      definitions: tools.map(({ tool, name }) => ({ ...tool.definition, name })),
-    };
+    const list =
+      this.#shown.get(key) ??
+      new Shown(tools.map(({ tool, name }) => ({ ...tool.definition, name })));
     this.#shown.set(key, list);
     const own = this.#keys.get(principal) ?? new Map<string, string>();
     this.#keys.set(principal, own.set(wanted, key));

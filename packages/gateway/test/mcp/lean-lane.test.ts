@@ -120,7 +120,17 @@ describe('the lean lane', () => {
     }
   });
 
-  it('lists the tools as the SDK does, to each caller its own and again', async () => {
+  const many = Array.from({ length: 300 }, (_, index) => ({
+    name: `work_${index}`,
+    description: 'Größe, 大きさ and 📏. '.repeat(20),
+  }));
+  it.each([
+    ['the tools', agents],
+    [
+      'very many tools',
+      { ...agents, many: { run: answers('well'), manifest: { capabilities: many } } },
+    ],
+  ] as const)('lists %s as the SDK does, to each caller its own and again', async (_name, all) => {
     const psk = createPskVerifier([
       { key_id: 'all', key: KEY, principal: 'all', tier: 'org', scopes: ['*'] },
       {
@@ -131,7 +141,7 @@ describe('the lean lane', () => {
         scopes: ['agent:eye'],
       },
     ]);
-    await using gateway = await openTestGateway(agents, { psk });
+    await using gateway = await openTestGateway(all, { psk });
     const list = async (key: string, meta: object, clientName: string) => {
       const clientInfo = { name: clientName, version: '0' };
       const answer = await fetch(`${gateway.url}/mcp`, {
