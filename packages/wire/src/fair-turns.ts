@@ -10,6 +10,10 @@ const { setImmediate } = globalThis;
 const realNow = performance.now.bind(performance);
 
 const TURN_MS = 3;
+/** While one caller has many that wait, and others come too. */
+const CROWDED_TURN_MS = 1;
+const MANY = 16;
+const CROWDED_FOR_MS = 500;
 /** How many that wait go on in one turn, at least. */
 const PARTS = 4;
 /** How many may begin before any of it is done: what many wait for may come for all of them at once. */
@@ -37,6 +41,10 @@ export class FairTurns {
   /** Until then what was resumed goes on: parts of it that are done together cost less. */
   #goesOnUntil = 0;
   #hurriedAt = Number.NEGATIVE_INFINITY;
+  #lastCaller: string | undefined;
+  /** When work of another caller than before it came last, and when many of one caller waited last. */
+  #sharedAt = Number.NEGATIVE_INFINITY;
+  #manyAt = Number.NEGATIVE_INFINITY;
   /** Whether work began in this turn without waiting. */
   #isBegun = false;
   /** What began, and may not be done yet. */
@@ -53,11 +61,15 @@ export class FairTurns {
 
   /** Asked before work begins: `undefined` to go on, or resolves when it is the caller's turn. */
   enter(caller = ''): Promise<void> | undefined {
+    if (caller !== this.#lastCaller) {
+      if (this.#lastCaller !== undefined) this.#sharedAt = this.#now();
+      this.#lastCaller = caller;
+    }
     if (this.#mayBegin()) return undefined;
     return new Promise((resolve) => {
       const queue = this.#waiting.get(caller);
-      if (queue) queue.push(resolve);
-      else this.#waiting.set(caller, [resolve]);
+      if (!queue) this.#waiting.set(caller, [resolve]);
+      else if (queue.push(resolve) > MANY) this.#manyAt = this.#now();
     });
   }
 
@@ -95,7 +107,14 @@ export class FairTurns {
   }
 
   #hasTime(since: number): boolean {
-    return this.#now() - since < this.#ms && !this.#isHurried;
+    const now = this.#now();
+    const ms = this.#isCrowded(now) ? Math.min(this.#ms, CROWDED_TURN_MS) : this.#ms;
+    return now - since < ms && !this.#isHurried;
+  }
+
+  /** Long turns cost less in all; but here others pay for them who wait for a few. */
+  #isCrowded(now: number): boolean {
+    return now - this.#sharedAt < CROWDED_FOR_MS && now - this.#manyAt < CROWDED_FOR_MS;
   }
 
   get #isHurried(): boolean {
