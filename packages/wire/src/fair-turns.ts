@@ -13,6 +13,8 @@ const TURN_MS = 3;
 /** While one caller has many that wait, and others come too. */
 const CROWDED_TURN_MS = 1;
 const MANY = 16;
+/** A caller with no more than these that wait goes on in a turn that is over for others. */
+const FEW = 4;
 const CROWDED_FOR_MS = 500;
 /** How many that wait go on in one turn, at least. */
 const PARTS = 4;
@@ -42,6 +44,8 @@ export class FairTurns {
   #goesOnUntil = 0;
   #hurriedAt = Number.NEGATIVE_INFINITY;
   #lastCaller: string | undefined;
+  /** Whose turn this one is. */
+  #resumed: string | undefined;
   /** When work of another caller than before it came last, and when many of one caller waited last. */
   #sharedAt = Number.NEGATIVE_INFINITY;
   #manyAt = Number.NEGATIVE_INFINITY;
@@ -143,13 +147,14 @@ export class FairTurns {
     this.#since = undefined;
     if (this.#waiting.size === 0) return;
     this.#begin();
-    if (this.#isDue()) this.#resumeOne();
+    if (!this.#isDue()) return;
+    this.#resumed = this.#waiting.keys().next().value;
+    this.#resumeOne();
   };
 
-  readonly #resumeOne = (): void => {
-    const [next] = this.#waiting;
-    if (!next) return;
-    const [caller, queue] = next;
+  readonly #resumeOne = (caller = this.#waiting.keys().next().value): void => {
+    const queue = caller === undefined ? undefined : this.#waiting.get(caller);
+    if (caller === undefined || !queue) return;
     this.#waiting.delete(caller);
     const resume = queue.shift();
     if (queue.length > 0) this.#waiting.set(caller, queue);
@@ -162,8 +167,20 @@ export class FairTurns {
     this.#goesOnUntil = 0;
     this.#open = 0;
     this.#done();
-    if (this.#since !== undefined && this.#hasTime(this.#since)) this.#resumeOne();
+    if (this.#since === undefined || this.#waiting.size === 0) return;
+    const modest = this.#modestCaller(this.#since);
+    if (modest !== undefined) this.#resumeOne(modest);
+    else if (this.#hasTime(this.#since)) this.#resumeOne();
   };
+
+  /** Another one with few that wait: it goes on before more of the caller whose turn it is. */
+  #modestCaller(since: number): string | undefined {
+    if (this.#now() - since >= this.#ms) return undefined;
+    for (const [caller, { length }] of this.#waiting) {
+      if (length <= FEW && caller !== this.#resumed) return caller;
+    }
+    return undefined;
+  }
 }
 
 /**

@@ -66,6 +66,35 @@ describe('fair turns', () => {
     expect(served.indexOf('ordinary')).toBeLessThanOrEqual(10);
   });
 
+  it('let a caller with few go on at once while new connections shorten the turns', async () => {
+    using world = openTurns({ ms: 2 });
+    const flood = Array.from({ length: 100 }, () => world.work('flood', 0.1));
+    world.turns.hurry();
+    const ordinary = Array.from({ length: 4 }, () => world.work('ordinary', 0.1));
+    while (world.done.flat().length < flood.length + ordinary.length) {
+      world.pass(0.1);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const turnsOf = world.done.filter((turn) => turn.includes('ordinary'));
+    expect(turnsOf).toHaveLength(1);
+  });
+
+  it('are short while one caller with many waits beside others', async () => {
+    const most = async (...callers: string[]) => {
+      using world = openTurns({ ms: 4 });
+      await Promise.all(callers.map((caller) => world.work(caller, 0.5)));
+      // Those that come together begin together.
+      const [, ...later] = world.done.filter(({ length }) => length > 0);
+      return Math.max(...later.map(({ length }) => length));
+    };
+    const flood = Array.from({ length: 60 }, () => 'flood');
+    expect(await most('ordinary', ...flood)).toBeLessThanOrEqual(4);
+    expect(await most(...flood)).toBeGreaterThan(4);
+    expect(
+      await most(...Array.from({ length: 60 }, (_, index) => `caller ${index}`)),
+    ).toBeGreaterThan(4);
+  });
+
   it('leave half of the time to what comes one per turn', async () => {
     using world = openTurns({ ms: 2 });
     const all = Promise.all(Array.from({ length: 20 }, () => world.work('flood', 1)));
