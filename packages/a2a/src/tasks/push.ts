@@ -1,6 +1,6 @@
 // Webhooks of tasks: every update of a task is posted to those who asked for it, in order, signed, and
 // only to addresses that the guard lets through. Tokens are left out: the answer comes as a whole. The
-// configurations are kept with the job; one gateway at a time follows it (`push-follower.ts`).
+// configurations are kept with the job; one gateway at a time follows it.
 
 import { A2A_CONTENT_TYPE, StreamResponse, type TaskPushNotificationConfig } from '@a2a-js/sdk';
 import { V03PushNotificationSerializer } from '@a2a-js/sdk/compat/v0_3/server';

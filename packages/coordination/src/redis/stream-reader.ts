@@ -169,7 +169,7 @@ function toReadingProblem(error: FabricError): FabricError {
 type Listener = (version: number) => void;
 export type StreamEntry = readonly [id: string, fields: readonly string[]];
 
-/** As lua/resume.ts says it. */
+/** As `lua/reads.ts` says it. */
 type Position = readonly [created: string, version: string, newestId: string, newestAt: string];
 
 const NOWHERE: Position = ['0', '0', '', ''];

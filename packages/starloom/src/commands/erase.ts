@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { action, confirm, type GlobalOptions, withExamples } from '../command-line.ts';
 import { connectToGateway } from '../gateway-client.ts';
 import { failure } from '../reasons.ts';
+import { count } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { line } from '../terminal-text.ts';
 
@@ -26,9 +27,11 @@ async function erase(
   const erased = await client.call('fabric.erase', { principal });
   const { calls, jobs, open_jobs, sessions, kept } = erased;
   if (options.json) return terminal.json({ principal, calls, jobs, open_jobs, sessions, kept });
-  terminal.print(`removed ${calls} calls and ${jobs} jobs, ended ${sessions} sessions`);
+  const removed = `${count(calls, 'call')} and ${count(jobs, 'job')}`;
+  terminal.print(`removed ${removed}, ended ${count(sessions, 'session')}`);
   if (open_jobs > 0) {
-    terminal.tell(`${open_jobs} jobs are being cancelled; remove them with the same command again`);
+    const open = open_jobs === 1 ? '1 job is' : `${open_jobs} jobs are`;
+    terminal.tell(`${open} being cancelled; run the same command again to remove what is left`);
   }
   for (const what of kept) terminal.tell(`  kept: ${what}`);
 }

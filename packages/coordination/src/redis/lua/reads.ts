@@ -28,7 +28,7 @@ return { version, now, found }
 
 /**
  * KEYS[2]: the stream. ARGV: after which version, how many. Who begins at 0 has seen nothing that
- * could have been lost (see resume.ts).
+ * could have been lost.
  */
 export const EVENTS = `
 local stored = redis.call('HMGET', KEYS[1], 'version', 'created', 'trimmed', 'lost')
