@@ -55,7 +55,7 @@ export function fromHeaders(headers: Carrier): Origin {
 export function fromMeta(meta: Carrier): Origin {
   const values: Partial<Record<Field, unknown>> = {};
   for (const key of Object.keys(meta)) {
-    const field = FIELDS.get(key) ?? FIELDS.get(key.toLowerCase());
+    const field = FIELD_LENGTHS.has(key.length) ? FIELDS.get(key.toLowerCase()) : undefined;
     if (field === undefined) continue;
     const value = meta[key];
     if (values[field] !== undefined && !isSame(field, values[field], value))
@@ -88,7 +88,7 @@ export function assignedOrigin(traceId: string, depth: number): Origin {
 export function toAnswerTrace(readOrigin: () => Origin): Trace {
   try {
     const { traceId, parentSpanId } = readOrigin();
-    return { ...createTrace(traceId), parent_span_id: parentSpanId ?? null };
+    return createTrace(traceId, parentSpanId);
   } catch {
     return createTrace();
   }
@@ -129,6 +129,8 @@ const FIELDS: ReadonlyMap<string, Field> = new Map(
     Object.entries(keys).map(([field, key]) => [key, field as Field] as const),
   ),
 );
+
+const FIELD_LENGTHS: ReadonlySet<number> = new Set(Array.from(FIELDS.keys(), (key) => key.length));
 
 /** One trace id may stand with dashes and without, one depth as number and as text. */
 function isSame(field: Field, first: unknown, second: unknown): boolean {

@@ -101,9 +101,9 @@ export class RecursionGuard {
     const callers = this.#callersOf({ principal, agentId });
     const above = origin.traceId === undefined ? this.#deepestOf(callers) : undefined;
     const traceId = origin.traceId ?? above?.traceId;
-    const trace = { ...createTrace(traceId), parent_span_id: origin.parentSpanId ?? null };
-    const root = above?.root ?? this.#rootOf(trace.trace_id, principal, callers);
-    this.assertOpen(trace.trace_id, origin.hop, root);
+    const trace = createTrace(traceId, origin.parentSpanId);
+    const root = above?.root ?? this.#rootOf(traceId, principal, callers);
+    if (traceId !== undefined) this.assertOpen(traceId, origin.hop, root);
     const hop = above ? hopBelow(above.hop, origin.hop) : this.#knownHop(origin, root, options);
     if (hop.depth > this.#limit) {
       const { depth, chain } = hop;
@@ -149,22 +149,20 @@ export class RecursionGuard {
     const { trace_id: traceId, span_id: spanId } = trace;
     const callers = callersOf({ principal: agentPrincipal, agentId });
     const entry = { traceId, spanId, root, hop, callers, originTier };
-    const calls = this.#inFlight.get(traceId);
-    if (calls) calls.push(entry);
-    else this.#inFlight.set(traceId, [entry]);
+    const calls = this.#inFlight.get(traceId) ?? [];
+    if (calls.push(entry) === 1) this.#inFlight.set(traceId, calls);
     for (const caller of callers) {
       this.#byAgent.set(caller, (this.#byAgent.get(caller) ?? new Set()).add(entry));
     }
     if (agentId !== undefined) this.#started.add(entry);
-    return () => this.#forget(entry);
+    return () => this.#forget(entry, calls);
   }
 
-  #forget(entry: CallInFlight): void {
-    const calls = this.#inFlight.get(entry.traceId) ?? [];
+  #forget(entry: CallInFlight, calls: CallInFlight[]): void {
     const at = calls.indexOf(entry);
     if (at === -1) return;
-    if (calls.length === 1) this.#inFlight.delete(entry.traceId);
-    else calls.splice(at, 1);
+    calls.splice(at, 1);
+    if (calls.length === 0) this.#inFlight.delete(entry.traceId);
     this.#started.delete(entry);
     for (const caller of entry.callers) {
       const served = this.#byAgent.get(caller);
@@ -210,8 +208,8 @@ export class RecursionGuard {
   }
 
   /** Whose trace this is: of the caller, unless the caller is an agent at work on another's. */
-  #rootOf(traceId: string, principal: string, callers: readonly string[]): string {
-    const calls = this.#inFlight.get(traceId);
+  #rootOf(traceId: string | undefined, principal: string, callers: readonly string[]): string {
+    const calls = traceId === undefined ? undefined : this.#inFlight.get(traceId);
     if (!calls) return principal;
     if (calls.some(({ root }) => root === principal)) return principal;
     return calls.find((call) => isOneOf(call, callers))?.root ?? principal;
@@ -223,12 +221,12 @@ export class RecursionGuard {
    * dropped its headers.
    */
   #knownHop(
-    { traceId = '', parentSpanId, named, hop }: Origin,
+    { traceId, parentSpanId, named, hop }: Origin,
     root: string,
     options: AdmitOptions,
   ): Hop {
-    const calls = this.#inFlight.get(traceId);
-    if (!calls) return hop;
+    const calls = traceId === undefined ? undefined : this.#inFlight.get(traceId);
+    if (traceId === undefined || !calls) return hop;
     const above = parentSpanId && toW3cSpanId(parentSpanId);
     const parent = calls.find(({ spanId }) => toW3cSpanId(spanId) === above);
     if (parent && parent.root === root) return hopBelow(parent.hop, hop);

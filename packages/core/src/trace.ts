@@ -12,8 +12,8 @@ const ZERO_SPAN = '0'.repeat(16);
 
 export type Trace = z.infer<typeof traceSchema>;
 
-export function createTrace(traceId: string = newId()): Trace {
-  return { trace_id: traceId, span_id: newId(), parent_span_id: null };
+export function createTrace(traceId: string = newId(), parentSpanId?: string): Trace {
+  return { trace_id: traceId, span_id: newId(), parent_span_id: parentSpanId ?? null };
 }
 
 /** A new span below `parent`, on the same trace. */
@@ -40,10 +40,25 @@ export function fromW3cSpanId(digits: string): string {
   return toDashed(digits + ZERO_SPAN);
 }
 
-/** The `traceparent` header of a call made inside `trace`. */
+const traceparent = Buffer.from(`00-${ZERO_TRACE}-${ZERO_SPAN}-01`);
+
+/** The `traceparent` header of a call made inside `trace`; one flat text, as `newId` says why. */
 export function toTraceparent(trace: Trace, sampled = true): string {
-  return `00-${toW3cTraceId(trace.trace_id)}-${toW3cSpanId(trace.span_id)}-${sampled ? '01' : '00'}`;
+  copyDigits(trace.trace_id, 3, 32);
+  copyDigits(trace.span_id, 36, 16);
+  traceparent[54] = sampled ? 0x31 : 0x30;
+  return traceparent.toString('latin1');
 }
+
+function copyDigits(id: string, start: number, count: number): void {
+  let place = start;
+  for (let at = 0; place < start + count; at += 1) {
+    const code = id.charCodeAt(at);
+    if (code !== DASH) traceparent[place++] = code;
+  }
+}
+
+const DASH = 0x2d;
 
 /**
  * The caller's position from `traceparent`, or `undefined` when the header must be ignored: W3C

@@ -86,6 +86,8 @@ interface Credential {
 
 interface Proven extends Credential {
   readonly principal: Principal;
+  /** The header that it came in, where that is `Authorization`. */
+  readonly header: string | undefined;
 }
 
 export function createAuthenticator(options: KeyAuthenticatorOptions): KeyAuthenticator;
@@ -100,14 +102,16 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     keys: options.psk.keys,
     authenticate(request) {
       if (request.transport === 'stdio') return LOCAL_PRINCIPAL;
-      const credential = readCredential(request, options.mandate !== undefined);
       const { connection, certificate } = request;
+      const known = connection && proven.get(connection);
+      const header = onlyBearer(request.headers);
+      const isRepeated = known !== undefined && header !== undefined && header === known.header;
+      const credential = readCredential(request, isRepeated ? known : undefined, options);
       if (credential === undefined) {
         if (certificate && options.certificates) return options.certificates.verify(certificate);
         if (anonymous) return ANONYMOUS_PRINCIPAL;
         throw failure('missing');
       }
-      const known = connection && proven.get(connection);
       const isKnown = known?.text === credential.text && known.kind === credential.kind;
       if (isKnown && isCurrent(known.principal)) {
         const { principal } = known;
@@ -115,7 +119,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       }
       const keep = (principal: Principal) => {
         assertBound(principal, certificate);
-        if (connection) proven.set(connection, { ...credential, principal });
+        const { kind, text } = credential;
+        if (connection) proven.set(connection, { kind, text, principal, header });
         return principal;
       };
       const principal = verify(credential, options);
@@ -144,12 +149,23 @@ function verify(
   throw failure('unsupported');
 }
 
+/** The value of `Authorization` where that came once, and nothing else with a credential in it. */
+function onlyBearer(headers: RequestHeaders): string | undefined {
+  for (const name in headers) if (name !== 'authorization') return undefined;
+  const { authorization } = headers;
+  if (typeof authorization === 'string') return authorization;
+  return authorization?.length === 1 ? authorization[0] : undefined;
+}
+
+/** `repeated` is what the same header held before. */
 function readCredential(
   request: Exclude<AuthRequest, { transport: 'stdio' }>,
-  takesMandates: boolean,
+  repeated: Credential | undefined,
+  { mandate }: AuthenticatorOptions,
 ): Credential | undefined {
   if (request.url !== undefined && /[?@]/.test(request.url)) assertNoCredentialInUrl(request.url);
-  const [credential, ...more] = readCredentials(request, takesMandates);
+  if (repeated) return repeated;
+  const [credential, ...more] = readCredentials(request, mandate !== undefined);
   if (more.length === 0) return credential;
   throw failure('several_credentials');
 }

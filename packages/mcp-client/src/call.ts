@@ -78,7 +78,7 @@ export class McpCall implements Disposable {
     return this.#begin((connection) => {
       const send = (tool: Tool | undefined) => {
         const begin = (given: ToolParams) => {
-          const params = { name: tool?.name ?? name, ...given };
+          const params = { ...given, name: tool?.name ?? name };
           const headers = tool && paramHeadersOf(tool, params.arguments);
           return connection.send('tools/call', params, {
             progress: true,

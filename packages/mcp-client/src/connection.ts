@@ -119,13 +119,10 @@ export class McpConnection {
   #metaFor(given: unknown, progressToken: number | undefined): Fields | undefined {
     const own = isObject(given) ? given : {};
     if (this.era === 'modern') {
-      return {
-        [CLIENT_INFO_META_KEY]: this.#info,
-        [CLIENT_CAPABILITIES_META_KEY]: {},
-        ...own,
-        progressToken,
-        [PROTOCOL_VERSION_META_KEY]: this.#version,
-      };
+      const meta: Fields = { ...own, progressToken, [PROTOCOL_VERSION_META_KEY]: this.#version };
+      meta[CLIENT_INFO_META_KEY] ??= this.#info;
+      meta[CLIENT_CAPABILITIES_META_KEY] ??= {};
+      return meta;
     }
     const older = Object.entries({ ...own, progressToken }).filter(
       ([key, value]) => value !== undefined && !RESERVED_META_KEYS.has(key),

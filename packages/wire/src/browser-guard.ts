@@ -20,11 +20,16 @@ export function createBrowserGuard(
   const own = [host, `[${host}]`, ...publicNames].map((name) => name.toLowerCase());
   const names = new Set([...LOOPBACK, ...own]);
   const isOnAll = ALL.includes(host);
+  /** The Host of the last request that was let in: nearly always that of the next one. */
+  let known: string | undefined;
   return (headers) => {
-    const asked = hostOf(headers.host ?? '');
+    const { host: given = '', origin: from } = headers;
+    if (given === known && from === undefined) return;
+    const asked = hostOf(given);
     if (!names.has(asked) && !(isOnAll && isAddress(asked))) throw failure('host');
-    if (headers.origin === undefined) return;
-    const origin = URL.parse(headers.origin)?.hostname.toLowerCase() ?? '';
+    known = given;
+    if (from === undefined) return;
+    const origin = URL.parse(from)?.hostname.toLowerCase() ?? '';
     if (!names.has(origin) && !(isOnAll && origin === asked)) throw failure('origin');
   };
 }

@@ -65,15 +65,16 @@ export class FairTurns {
 
   /** Asked before work begins: `undefined` to go on, or resolves when it is the caller's turn. */
   enter(caller = ''): Promise<void> | undefined {
+    const now = this.#now();
     if (caller !== this.#lastCaller) {
-      if (this.#lastCaller !== undefined) this.#sharedAt = this.#now();
+      if (this.#lastCaller !== undefined) this.#sharedAt = now;
       this.#lastCaller = caller;
     }
-    if (this.#mayBegin()) return undefined;
+    if (this.#mayBegin(now)) return undefined;
     return new Promise((resolve) => {
       const queue = this.#waiting.get(caller);
       if (!queue) this.#waiting.set(caller, [resolve]);
-      else if (queue.push(resolve) > MANY) this.#manyAt = this.#now();
+      else if (queue.push(resolve) > MANY) this.#manyAt = now;
     });
   }
 
@@ -85,16 +86,16 @@ export class FairTurns {
     this.#hurriedAt = this.#now();
   }
 
-  #mayBegin(): boolean {
+  #mayBegin(now: number): boolean {
     if (this.#since === undefined) {
-      this.#begin();
-      this.#isBegun = this.#isDue();
+      this.#begin(now);
+      this.#isBegun = this.#isDue(now);
       if (this.#isBegun) this.#note();
       return this.#isBegun;
     }
     if (this.#open >= MAX_AT_ONCE) return false;
-    const goesOn = this.#now() < this.#goesOnUntil;
-    const mayBegin = goesOn || (this.#waiting.size === 0 && this.#hasTime(this.#since));
+    const goesOn = now < this.#goesOnUntil;
+    const mayBegin = goesOn || (this.#waiting.size === 0 && this.#hasTime(this.#since, now));
     if (mayBegin) this.#note();
     return mayBegin;
   }
@@ -102,18 +103,19 @@ export class FairTurns {
   #note(): void {
     this.#open += 1;
     // After all that the work does before it waits for something else.
-    if (this.#open === 1) queueMicrotask(() => process.nextTick(this.#resumeMore));
+    if (this.#open === 1) queueMicrotask(this.#afterWork);
   }
 
-  #begin(): void {
-    this.#since = this.#now();
+  readonly #afterWork = (): void => process.nextTick(this.#resumeMore);
+
+  #begin(now: number): void {
+    this.#since = now;
     setImmediate(this.#turnOver);
   }
 
-  #hasTime(since: number): boolean {
-    const now = this.#now();
+  #hasTime(since: number, now: number): boolean {
     const ms = this.#isCrowded(now) ? Math.min(this.#ms, CROWDED_TURN_MS) : this.#ms;
-    return now - since < ms && !this.#isHurried;
+    return now - since < ms && !this.#isHurried(now);
   }
 
   /** Long turns cost less in all; but here others pay for them who wait for a few. */
@@ -121,24 +123,24 @@ export class FairTurns {
     return now - this.#sharedAt < CROWDED_FOR_MS && now - this.#manyAt < CROWDED_FOR_MS;
   }
 
-  get #isHurried(): boolean {
-    return this.#now() - this.#hurriedAt < HURRY_MS;
+  #isHurried(now: number): boolean {
+    return now - this.#hurriedAt < HURRY_MS;
   }
 
-  #isDue(): boolean {
-    return !this.#isHurried || this.#now() - this.#doneAt >= Math.min(this.#took, this.#ms);
+  #isDue(now: number): boolean {
+    return !this.#isHurried(now) || now - this.#doneAt >= Math.min(this.#took, this.#ms);
   }
 
-  #done(): void {
-    const now = this.#now();
+  #done(now: number): void {
     this.#took = now - (this.#since ?? now);
     this.#doneAt = now;
   }
 
   readonly #turnOver = (): void => {
-    if (this.#isBegun) this.#done();
+    const now = this.#now();
+    if (this.#isBegun) this.#done(now);
     this.#isBegun = false;
-    const took = this.#now() - (this.#since ?? 0);
+    const took = now - (this.#since ?? 0);
     if (this.#rests && took >= 1) setTimeout(this.#nextTurn, Math.min(took, MAX_REST_MS));
     else this.#nextTurn();
   };
@@ -146,8 +148,9 @@ export class FairTurns {
   readonly #nextTurn = (): void => {
     this.#since = undefined;
     if (this.#waiting.size === 0) return;
-    this.#begin();
-    if (!this.#isDue()) return;
+    const now = this.#now();
+    this.#begin(now);
+    if (!this.#isDue(now)) return;
     this.#resumed = this.#waiting.keys().next().value;
     this.#resumeOne();
   };
@@ -164,18 +167,19 @@ export class FairTurns {
   };
 
   readonly #resumeMore = (): void => {
+    const now = this.#now();
     this.#goesOnUntil = 0;
     this.#open = 0;
-    this.#done();
+    this.#done(now);
     if (this.#since === undefined || this.#waiting.size === 0) return;
-    const modest = this.#modestCaller(this.#since);
+    const modest = this.#modestCaller(this.#since, now);
     if (modest !== undefined) this.#resumeOne(modest);
-    else if (this.#hasTime(this.#since)) this.#resumeOne();
+    else if (this.#hasTime(this.#since, now)) this.#resumeOne();
   };
 
   /** Another one with few that wait: it goes on before more of the caller whose turn it is. */
-  #modestCaller(since: number): string | undefined {
-    if (this.#now() - since >= this.#ms) return undefined;
+  #modestCaller(since: number, now: number): string | undefined {
+    if (now - since >= this.#ms) return undefined;
     for (const [caller, { length }] of this.#waiting) {
       if (length <= FEW && caller !== this.#resumed) return caller;
     }

@@ -32,15 +32,14 @@ export function toToolCall(
   { trace, hop }: Envelope,
   { meta, declared, ask, mandate }: Pick<CallContext, 'meta' | 'declared' | 'ask' | 'mandate'>,
 ): { arguments: Fields; _meta: Fields } {
-  const _meta: Fields = {
-    ...meta,
-    ...toMeta(trace, hop),
-    ...toMandateMeta({ mandate }),
-    ...(ask && CAN_BE_ASKED),
-  };
-  for (const key of [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]) {
-    if (declared?.[key] !== undefined) _meta[key] = withoutTasks(declared[key]);
-  }
+  const own: Fields = toMeta(trace, hop);
+  const _meta = meta ? { ...meta, ...own } : own;
+  if (mandate !== undefined) Object.assign(_meta, toMandateMeta({ mandate }));
+  const capabilities = declared?.[CLIENT_CAPABILITIES_META_KEY];
+  if (capabilities !== undefined) _meta[CLIENT_CAPABILITIES_META_KEY] = withoutTasks(capabilities);
+  else if (ask) _meta[CLIENT_CAPABILITIES_META_KEY] = CAN_BE_ASKED;
+  const level = declared?.[LOG_LEVEL_META_KEY];
+  if (level !== undefined) _meta[LOG_LEVEL_META_KEY] = level;
   return { arguments: toolArguments, _meta };
 }
 
@@ -52,7 +51,7 @@ function withoutTasks(declared: unknown): unknown {
 }
 
 /** Of a caller that speaks another protocol: it answers questions for people. */
-const CAN_BE_ASKED = { [CLIENT_CAPABILITIES_META_KEY]: { elicitation: { form: {}, url: {} } } };
+const CAN_BE_ASKED = { elicitation: { form: {}, url: {} } };
 
 /**
  * The result of a tool as the last event. `sent` is the final event the agent sent before, if it is
@@ -61,17 +60,11 @@ const CAN_BE_ASKED = { [CLIENT_CAPABILITIES_META_KEY]: { elicitation: { form: {}
 export function toFinal(result: Fields, sent: FinalData | undefined): EventBody {
   const content = contentOf(result);
   if (result.isError === true) throw toolFailure(result, content);
-  const data = 'structuredContent' in result ? result.structuredContent : result.toolResult;
-  return {
-    type: 'final',
-    data: {
-      answer: content.flatMap(textOf).join('\n'),
-      content,
-      ...(data === undefined ? {} : { data }),
-      ...(sent?.citations ? { citations: sent.citations } : {}),
-      upstream: result,
-    },
-  };
+  const read = 'structuredContent' in result ? result.structuredContent : result.toolResult;
+  const data: Writable<FinalData> = { answer: textIn(content), content, upstream: result };
+  if (read !== undefined) data.data = read;
+  if (sent?.citations) data.citations = sent.citations;
+  return { type: 'final', data };
 }
 
 /** Whether the agent wants input before it goes on; throws for a result that is neither. */
@@ -81,11 +74,13 @@ export function wantsInput({ resultType = 'complete' }: Fields): boolean {
   throw failure('unsupported_result', { result_type: bounded(String(resultType)) });
 }
 
+type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
+
 function toolFailure(result: Fields, content: ContentBlock[]): FabricError {
   const meta = isObject(result._meta) ? result._meta : {};
   const ours = fromErrorPayload(meta[ERROR_META_KEY]);
   if (ours && !ours.isAgentAnswer) return ours;
-  const said = content.flatMap(textOf).join('\n');
+  const said = textIn(content);
   const upstream = said === '' ? 'The tool gave no reason' : clip(said);
   return failure('tool_error', { upstream }, { answer: result });
 }
@@ -95,16 +90,22 @@ function clip(text: string): string {
   return text.length <= MAX_SAID ? text : `${text.slice(0, MAX_SAID)}…`;
 }
 
-function contentOf(result: Fields): ContentBlock[] {
-  return Array.isArray(result.content) ? result.content.filter(isContentBlock) : [];
+function contentOf({ content }: Fields): ContentBlock[] {
+  if (!Array.isArray(content)) return [];
+  return content.every(isContentBlock) ? content : content.filter(isContentBlock);
 }
 
 function isContentBlock(value: unknown): value is ContentBlock {
   return isObject(value) && typeof value.type === 'string';
 }
 
-function textOf({ type, text }: ContentBlock): string | [] {
-  return type === 'text' && typeof text === 'string' ? text : [];
+function textIn(content: readonly ContentBlock[]): string {
+  if (content.length <= 1) return textOf(content[0]) ?? '';
+  return content.flatMap((block) => textOf(block) ?? []).join('\n');
+}
+
+function textOf(block: ContentBlock | undefined): string | undefined {
+  return block?.type === 'text' && typeof block.text === 'string' ? block.text : undefined;
 }
 
 /** What a tool is called with: the arguments of the envelope as they are, else what the task gives. */

@@ -94,7 +94,7 @@ export async function serveLeanCall(
   };
   try {
     const result = await (session?.answering?.(run, id, signal) ?? run({}));
-    answer.finish(toText(id, { result: toWire(result, isModern, face) }));
+    answer.finish(JSON.stringify({ result: toWire(result, isModern, face), jsonrpc: '2.0', id }));
   } catch (thrown) {
     const failure = FabricError.from(thrown);
     if (isCallerLimit(failure)) connection.limited?.(failure);
@@ -102,29 +102,19 @@ export async function serveLeanCall(
     const sent = !isModern && code === RESOURCE_NOT_FOUND ? INVALID_PARAMS : code;
     const error = { code: sent, message, ...(data !== undefined && { data }) };
     const isMissing = code === MISSING_CAPABILITY && isModern;
-    answer.finish(toText(id, { error }), isMissing ? 400 : response.statusCode);
+    const text = JSON.stringify({ error, jsonrpc: '2.0', id });
+    answer.finish(text, isMissing ? 400 : response.statusCode);
   } finally {
     session?.end(id);
   }
 }
 
 /** Every result of the current revision says that it is one, and by which server. */
-export function toWire(
-  { _meta, ...result }: ToolResult,
-  isModern: boolean,
-  { version }: McpFace,
-): Params {
-  if (!isModern) return { ...result, ...(_meta && { _meta }) };
+export function toWire(result: ToolResult, isModern: boolean, { version }: McpFace): Params {
+  if (!isModern) return result;
+  const { resultType = 'complete' } = result;
   const serverInfo = { name: 'starloom', title: 'Starloom', version };
-  return {
-    resultType: 'complete',
-    ...result,
-    _meta: { ..._meta, [SERVER_INFO_META_KEY]: serverInfo },
-  };
-}
-
-function toText(id: RequestId, outcome: Params): string {
-  return JSON.stringify({ ...outcome, jsonrpc: '2.0', id });
+  return { ...result, resultType, _meta: { ...result._meta, [SERVER_INFO_META_KEY]: serverInfo } };
 }
 
 /** Older clients are sent log messages without asking, but may say which they want. */

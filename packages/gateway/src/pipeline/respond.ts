@@ -11,7 +11,6 @@ import {
   isObject,
   type ToolCallRecord,
   type Trace,
-  toFields,
 } from '@starloom/core';
 import { META_CALL, toFailedResult } from '@starloom/mcp-client/server';
 import { toReadable } from '../mcp/names.ts';
@@ -52,10 +51,8 @@ export function toCallResult(
 /** The answer of a capability's own tool: what the agent wrote, ours in `_meta` alone. */
 export function toCapabilityResult(dispatched: Dispatched, trace: Trace): ToolResult {
   const { result, agent_id, attempts, fallback, conversation_id } = dispatched;
-  const call = {
-    [META_CALL]: { agent_id, attempts, fallback, trace },
-    ...(conversation_id !== undefined && { [META_CONVERSATION]: conversation_id }),
-  };
+  const call: Fields = { [META_CALL]: { agent_id, attempts, fallback, trace } };
+  if (conversation_id !== undefined) call[META_CONVERSATION] = conversation_id;
   if (result.upstream) return withMeta(result.upstream, call);
   const content = result.content ?? [{ type: 'text', text: result.answer }];
   const { data } = result;
@@ -79,10 +76,12 @@ export function toCapabilityErrorResult(error: FabricError, trace: Trace): ToolR
 }
 
 function withMeta(
-  { _meta, ...answer }: Readonly<Record<string, unknown>>,
+  answer: Readonly<Record<string, unknown>>,
   ours: Record<string, unknown>,
 ): ToolResult {
-  return { content: [], ...answer, _meta: { ...toFields(_meta), ...ours } };
+  const { content = [] } = answer as Partial<ToolResult>;
+  const _meta = isObject(answer._meta) ? { ...answer._meta, ...ours } : ours;
+  return { ...answer, content, _meta };
 }
 
 /** The payload of any thrown value, on the trace the caller named or a new one. */
