@@ -156,6 +156,7 @@ export function formatChain(chain: readonly string[]): string {
  * again.
  */
 export function findCycle(chain: readonly string[], link: string): string[] | undefined {
+  if (chain.length === 0) return undefined;
   const normal = normalName(link);
   const start = chain.findIndex((earlier) => normalName(earlier) === normal);
   return start === -1 ? undefined : [...chain.slice(start), link];

@@ -95,7 +95,7 @@ class CallbackTimer extends WheelTimer {
 function resolutionOf(ms: number): number {
   const share = ms / BUCKETS_PER_WAIT;
   if (share <= FINEST_MS) return FINEST_MS;
-  return 2 ** (31 - Math.clz32(Math.min(share, COARSEST_MS)));
+  return 1 << (31 - Math.clz32(Math.min(share, COARSEST_MS)));
 }
 
 function roundUp(moment: number, resolution: number): number {

@@ -50,29 +50,35 @@ export class McpEndpoint {
     return { '/mcp/ws': (upgrade) => this.#serveWebSocket(upgrade) };
   }
 
-  async #serveHttp(exchange: HttpRequest): Promise<void> {
+  #serveHttp(exchange: HttpRequest): Promise<void> {
     const { request, response, principal, url, body } = exchange;
     const { face, resource } = this.#options;
     const own = resource && face.catalog.findOwn(calledTool(body) ?? '');
     if (own) resource.assertMayUse(principal, own.mayUse);
     assertParamHeaders(face.catalog, body, request.headers, principal);
+    const { toolNames, toolsets } = this.#listing(request.headers, url);
     const connection: Connection = {
       principal,
       transport: 'http',
       socket: request.socket,
       headers: request.headers,
-      ...this.#listing(request.headers, url),
+      toolNames,
+      toolsets,
       room: () => room(response),
       cut: () => response.destroy(),
       requestOf: () => exchange.seen,
       limited: (error) => markLimited(response, error),
     };
-    if (isForSdk(exchange)) return (this.#sdk ?? (await this.#load())).serve(exchange, connection);
+    if (isForSdk(exchange)) return this.#serveBySdk(exchange, connection);
     const tool = findLeanTool(body, request.headers, face.catalog, principal);
-    if (tool) await serveLeanCall(tool, body as ToolCallMessage, response, connection, face);
-    else if (isLeanList(body, request.headers, face))
-      await serveLeanList(body, response, connection, face);
-    else await (await this.#load()).serve(exchange, connection);
+    if (tool) return serveLeanCall(tool, body as ToolCallMessage, response, connection, face);
+    if (isLeanList(body, request.headers, face))
+      return serveLeanList(body, response, connection, face);
+    return this.#serveBySdk(exchange, connection);
+  }
+
+  async #serveBySdk(exchange: HttpRequest, connection: Connection): Promise<void> {
+    await (this.#sdk ?? (await this.#load())).serve(exchange, connection);
   }
 
   /** What the client sends is read once there is a lane that serves it. */

@@ -76,7 +76,7 @@ export async function serveLeanCall(
   const isModern = connection.headers['mcp-protocol-version'] === MODERN_REVISION;
   const answer = session?.begin(id, response, onGone) ?? new HttpReply(response, { onGone });
   const { name, arguments: args, _meta: meta = NO_META } = params;
-  const run = (answered: Params) => {
+  const run = (answered?: Params) => {
     assertNoCredential(meta);
     const request: McpRequest = {
       tool: name,
@@ -84,16 +84,17 @@ export async function serveLeanCall(
       meta,
       declared: isModern ? meta : (session?.declared ?? NOTHING_DECLARED),
       protocolVersion: isModern ? MODERN_REVISION : olderVersion(connection.headers, session),
-      ...answered,
+      requestState: answered?.requestState,
+      inputResponses: answered?.inputResponses,
       signal,
-      ...(!isModern && { notify: (notification) => notify(answer, notification, session) }),
+      notify: isModern ? undefined : (said) => notify(answer, said, session),
       send: (notification) => answer.send(toNotification(notification)),
     };
     const own = session ? { ...connection, cut: () => answer.cut() } : connection;
     return tool.run(args, toCaller(request, own));
   };
   try {
-    const result = await (session?.answering?.(run, id, signal) ?? run({}));
+    const result = await (session?.answering?.(run, id, signal) ?? run());
     answer.finish(JSON.stringify({ result: toWire(result, isModern, face), jsonrpc: '2.0', id }));
   } catch (thrown) {
     const failure = FabricError.from(thrown);

@@ -71,16 +71,17 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
     requestId,
     request: requestId === undefined ? undefined : connection.requestOf?.(requestId),
     conversation: conversationOf(request, requestState),
-    ...(notify && { notify }),
-    ...(isObject(capabilities) && {
-      toInputRequired: (inputs, conversationId) =>
-        toInputRequired(inputs, toState(conversationId, rising), capabilities),
-    }),
-    ...(protocolVersion === MODERN_REVISION &&
-      declaresTasks(declared) && { toTask: toCreatedTask }),
-    ...(wantsEvents && {
-      send: (event, place) => send(toProgress(event, progressToken, rising, place)),
-    }),
+    notify,
+    // Every caller has the same fields: what reads them is faster for it.
+    toInputRequired: isObject(capabilities)
+      ? (inputs, conversationId) =>
+          toInputRequired(inputs, toState(conversationId, rising), capabilities)
+      : undefined,
+    toTask:
+      protocolVersion === MODERN_REVISION && declaresTasks(declared) ? toCreatedTask : undefined,
+    send: wantsEvents
+      ? (event, place) => send(toProgress(event, progressToken, rising, place))
+      : undefined,
   };
 }
 
@@ -102,7 +103,7 @@ function conversationOf({ meta, inputResponses }: McpRequest, requestState: unkn
   const id = requestState ?? meta[META_CONVERSATION];
   const given = inputResponses === undefined ? undefined : toGivenInputs(inputResponses);
   const inputs = given ?? inputsIn(meta);
-  return { ...(typeof id === 'string' && { id }), ...(inputs && { inputs }) };
+  return { id: typeof id === 'string' ? id : undefined, inputs };
 }
 
 function inputsIn({ [META_INPUTS]: inputs }: Params): GivenInput[] | undefined {

@@ -103,51 +103,35 @@ export async function runAttempt(
     agentPrincipal: manifest.auth?.principal,
     agentId: manifest.endpoint.transport === 'http' ? undefined : agent_id,
   });
+  const { principal, willSend } = call.prepared.caller;
+  let isInSlot = false;
+  let lease: AdapterLease | undefined;
+  let mandate: CarriedMandate | undefined;
   try {
-    await inSlot(context, hop, input, deps);
+    deps.limits.attempt(agent_id);
+    const turn = deps.agentSlots.enter(agent_id, context.signal, principal.id);
+    if (turn) await turn;
+    isInSlot = true;
+    const leased = deps.adapters.lease(manifest);
+    lease = leased instanceof Promise ? await leased : leased;
+    if (manifest.auth?.mandate) {
+      mandate = await deps.mandates.forAttempt(call.prepared, manifest, capability.name);
+      context.mandate = mandate.token;
+    }
+    if (willSend) await willSend();
+    const envelope = toEnvelope(context, hop, input, mandate?.auth);
+    await readEvents(lease.adapter, envelope, context, deps.resultLength);
     active.end({ ok: true });
     return context.kept;
   } catch (error) {
     active.end({ ok: false, error: FabricError.from(error) });
     throw error;
   } finally {
-    forget();
-    time.cancel();
-  }
-}
-
-/** Waits for the turn of the caller at the agent, and for what the agent wants to be sent. */
-async function inSlot(
-  context: AttemptContext,
-  hop: Hop,
-  input: Envelope['input'],
-  deps: AttemptDeps,
-): Promise<void> {
-  const { prepared, emit } = context.call;
-  const { principal, willSend } = prepared.caller;
-  const { manifest, capability } = context;
-  const { agent_id } = manifest;
-  deps.limits.attempt(agent_id);
-  const turn = deps.agentSlots.enter(agent_id, context.signal, principal.id);
-  if (turn) await turn;
-  let lease: AdapterLease | undefined;
-  let mandate: CarriedMandate | undefined;
-  try {
-    const leased = deps.adapters.lease(manifest);
-    lease = leased instanceof Promise ? await leased : leased;
-    if (manifest.auth?.mandate) {
-      mandate = await deps.mandates.forAttempt(prepared, manifest, capability.name);
-      context.mandate = mandate.token;
-    }
-    if (willSend) await willSend();
-    const envelope = toEnvelope(context, hop, input, mandate?.auth);
-    const onEvent = (body: EventBody) =>
-      context.stored?.then(() => emit(body, agent_id)) ?? emit(body, agent_id);
-    await readEvents(lease.adapter, envelope, context, deps.resultLength, onEvent);
-  } finally {
     mandate?.release();
     lease?.[Symbol.dispose]();
-    deps.agentSlots.leave(agent_id, principal.id);
+    if (isInSlot) deps.agentSlots.leave(agent_id, principal.id);
+    forget();
+    time.cancel();
   }
 }
 
@@ -189,7 +173,6 @@ export async function readEvents(
   envelope: Envelope,
   context: AttemptContext,
   maxLength: number,
-  onEvent: (body: EventBody) => Promise<void> | undefined,
 ): Promise<void> {
   const events = adapter.call(envelope, context)[Symbol.asyncIterator]();
   const caller = envelope.auth.principal_id ?? '';
@@ -202,7 +185,7 @@ export async function readEvents(
       length += textLength(body);
       if (length > maxLength) throw failure('result_too_large', { limit: maxLength });
       context.terms.fold.add(body);
-      if (body.type !== 'final') await onEvent(body);
+      if (body.type !== 'final') await context.emit(body);
       // Some streams never pause, and the results of a thousand calls may come at once.
       const turn = (body.type === 'final' ? resultTurns : streamTurns).enter(caller);
       if (turn) await turn;
@@ -273,6 +256,13 @@ class AttemptContext implements CallContext {
   /** See `DeadlineSignal.until`. */
   until<T>(promise: Promise<T>): Promise<T> {
     return this.#time.until(promise);
+  }
+
+  /** Passes an event on; after what runs at the agent is stored. */
+  emit(body: EventBody): Promise<void> | undefined {
+    const { call, manifest, stored } = this;
+    if (stored) return stored.then(() => call.emit(body, manifest.agent_id));
+    return call.emit(body, manifest.agent_id);
   }
 
   get notify(): CallContext['notify'] {

@@ -63,10 +63,9 @@ export interface Caller {
    * What the caller's protocol answers with when an agent asks: a result that asks the caller, who
    * then sends the same request again with the answers. `undefined` when it cannot be asked these.
    */
-  readonly toInputRequired?: (
-    inputs: readonly InputRequest[],
-    conversationId: string,
-  ) => ToolResult | undefined;
+  readonly toInputRequired?:
+    | ((inputs: readonly InputRequest[], conversationId: string) => ToolResult | undefined)
+    | undefined;
   /** What the caller's protocol answers with when the call goes on as a task of the caller's own. */
   readonly toTask?: ((job: StoredJob, ttlMs: number) => ToolResult) | undefined;
   /** Passes on a notification of the agent's own protocol, where the caller speaks it too. */

@@ -172,10 +172,12 @@ class Walk {
       fold,
     };
     let kept: AgentHandle | undefined;
+    let tookMs = 0;
     const load = instances.begin(candidate.record);
     try {
       kept = await runAttempt(candidate, this.#call, terms, this.#deps);
-      instances.end(load, clock.monotonic() - began);
+      tookMs = clock.monotonic() - began;
+      instances.end(load, tookMs);
     } catch (thrown) {
       instances.end(load, undefined);
       const capability = candidate.capability.name;
@@ -190,7 +192,7 @@ class Walk {
     }
     breakers.succeeded(circuit, principalId);
     this.#noteHealth(candidate);
-    this.#attempts.push(toAttempt(candidate, clock.monotonic() - began));
+    this.#attempts.push(toAttempt(candidate, tookMs));
     this.#answered = this.#toAnswered(candidate, fold, kept);
     return true;
   }
@@ -260,7 +262,7 @@ class Walk {
 
   #assertGoesOn(): void {
     if (this.#call.stopped) throw this.#call.stopped;
-    if (this.#deadline.passed && this.failures.length > 0) {
+    if (this.failures.length > 0 && this.#deadline.passed) {
       throw exhausted(this.failures, this.#request.capability);
     }
     this.#deadline.assertOpen();

@@ -200,21 +200,18 @@ export class HttpTransport {
     response.writeHead(204).end();
   }
 
-  async #readBody(
+  #readBody(
     request: IncomingMessage,
     response: ServerResponse,
     { id }: Principal,
   ): Promise<string> {
-    const share = this.#bodies.open(id);
-    const proceed = () => tellToSend(request, response);
-    const begin = (bytes: number) => (bytes >= LARGE_LENGTH ? this.#large : this.#turns).enter(id);
-    try {
-      const pace = () => streamTurns.enter(id);
-      const limit = this.#options.bodyBytes;
-      return await readBody(request, { limit, share, proceed, begin, pace });
-    } finally {
-      share.giveBack();
-    }
+    return readBody(request, {
+      limit: this.#options.bodyBytes,
+      share: this.#bodies.open(id),
+      proceed: () => tellToSend(request, response),
+      begin: (bytes) => (bytes >= LARGE_LENGTH ? this.#large : this.#turns).enter(id),
+      pace: () => streamTurns.enter(id),
+    });
   }
 
   /** A large body in several turns, so that others are served between its parts. */

@@ -43,6 +43,7 @@ export function assertJson({ headers }: IncomingMessage): void {
 interface BodyReading {
   /** In bytes. */
   readonly limit: number;
+  /** Given back with the last byte. */
   readonly share: BodyShare;
   /** Called when the body will be read: a client may wait for that. */
   readonly proceed: () => void;
@@ -70,6 +71,7 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
     const refuse = (error: unknown) => {
       isOver = true;
       body.free();
+      share.giveBack();
       reject(error);
     };
     const onData = (chunk: Buffer) => {
@@ -90,6 +92,7 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
         reject(error);
       } finally {
         freeNow(bytes);
+        share.giveBack();
       }
     };
     const leave = () => {

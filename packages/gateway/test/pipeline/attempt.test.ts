@@ -23,7 +23,6 @@ it('[G9] serves the result of one caller before the last of many that came with 
       exampleEnvelope('hello', { auth: { mode: 'psk', principal_id } }),
       context as Parameters<typeof readEvents>[2],
       1_000,
-      () => undefined,
     );
     work(1);
     served.push(principal_id);
