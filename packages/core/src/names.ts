@@ -34,7 +34,7 @@ export const capabilityNameSchema = z.string().regex(CAPABILITY_NAME, {
  * `fs.read_file` are two spellings of one name.
  */
 export function normalName(name: string): string {
-  return name.replaceAll(':', '.');
+  return name.includes(':') ? name.replaceAll(':', '.') : name;
 }
 
 /** The one of this name; the same spelling first, where one agent has both. */

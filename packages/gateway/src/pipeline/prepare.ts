@@ -100,8 +100,9 @@ export function prepare<Request extends RouteRequest>(
   caller: Caller,
   guarded: GuardedCall,
   deps: PrepareDeps,
-  { waitMs = 0, ...terms }: PrepareTerms = {},
+  terms: PrepareTerms = {},
 ): PreparedCall<Request> | Promise<PreparedCall<Request>> {
+  const { waitMs = 0 } = terms;
   const described = waitMs > 0 ? awaitAgent(request, caller, waitMs, deps) : undefined;
   if (described) return described.then(() => choose(request, caller, guarded, deps, terms));
   return choose(request, caller, guarded, deps, terms);
@@ -124,7 +125,7 @@ function choose<Request extends RouteRequest>(
   caller: Caller,
   guarded: GuardedCall,
   deps: PrepareDeps,
-  { at, nodeId }: Pick<PrepareTerms, 'at' | 'nodeId'>,
+  { at, nodeId }: PrepareTerms,
 ): PreparedCall<Request> {
   const { instances, guard } = deps;
   const agents = callableAgents(caller, guarded, deps, at);

@@ -77,9 +77,9 @@ export class Policy {
 
   #knownOf(principal: Principal, agent: PolicyAgent): KnownAgent {
     const agents = this.#known.get(principal) ?? new WeakMap<PolicyAgent, KnownAgent>();
-    this.#known.set(principal, agents);
     const before = agents.get(agent);
     if (before) return before;
+    this.#known.set(principal, agents);
     const known = {
       facts: { principal: new PrincipalFacts(principal), agent: new AgentFacts(agent) },
       reach: undefined,
