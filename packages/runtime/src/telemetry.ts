@@ -72,12 +72,27 @@ type Facts = Pick<EndedSpan, 'name' | 'kind' | 'startMs' | 'endMs'> & {
   readonly failure?: string | undefined;
 };
 
+/**
+ * Adds the fraction to a time in whole milliseconds: what follows within one of them is shown in its order. Two
+ * times differ as the monotonic clock says, but for steps of the wall clock.
+ */
+export function createExactTime(monotonic = () => performance.now()): (now: number) => number {
+  let offset = Number.NEGATIVE_INFINITY;
+  return (now) => {
+    const moment = monotonic();
+    const least = now - moment;
+    if (least > offset || least < offset - 1) offset = least;
+    return moment + offset;
+  };
+}
+
 class AgentSpans {
   readonly #agent: AgentFile;
   readonly #sourceOf: SourceOf;
   readonly #record: (span: EndedSpan) => void;
   /** By the id of their span. */
   readonly #turns = new Map<string, OpenTurn>();
+  readonly #exactTime = createExactTime();
 
   constructor(agent: AgentFile, sourceOf: SourceOf, record: (span: EndedSpan) => void) {
     this.#agent = agent;
@@ -85,7 +100,8 @@ class AgentSpans {
     this.#record = record;
   }
 
-  take(event: AgentEvent): void {
+  take(given: AgentEvent): void {
+    const event = { ...given, at: this.#exactTime(given.at) };
     const { type, data } = event;
     if (type === 'INPUT:MESSAGE') this.#begin(event, data.origin === 'remote');
     else if (type === 'INPUT:COMMAND') this.#begin(event, false);

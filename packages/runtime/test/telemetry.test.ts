@@ -4,6 +4,7 @@ import { Collector, KIND } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openAgent } from '../src/index.ts';
+import { createExactTime } from '../src/telemetry.ts';
 import { AUTO, openFace } from './mcp/fixtures/face-world.ts';
 
 const echo = defineTool({
@@ -114,5 +115,21 @@ describe('the telemetry of an agent', () => {
         attributes: { 'error.type': 'RECURSION_LIMIT' },
       },
     ]);
+  });
+});
+
+describe('the time of a span', () => {
+  it('keeps the order of what happens within one millisecond', () => {
+    const moments = [0.2, 0.9, 1.1, 1.3];
+    const exactTime = createExactTime(() => moments.shift() ?? 0);
+    const times = [1_000, 1_000, 1_001, 1_001].map((now) => exactTime(now));
+    expect(times).toEqual(times.toSorted((one, other) => one - other));
+    expect(new Set(times).size).toBe(4);
+  });
+
+  it('follows a clock that is set back', () => {
+    const moments = [10, 20];
+    const exactTime = createExactTime(() => moments.shift() ?? 0);
+    expect([exactTime(5_000), exactTime(1_000)]).toEqual([5_000, 1_000]);
   });
 });
