@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { FairTurns, type FairTurnsOptions } from '../src/index.ts';
+import { atTurnEnd, FairTurns, type FairTurnsOptions } from '../src/index.ts';
 
 const STREAMS = 40;
 const EVENTS = 25;
@@ -109,6 +109,31 @@ describe('fair turns', () => {
     await all;
     expect(accepted).toBeGreaterThan(150);
     expect(world.done.slice(before).every(({ length }) => length <= 1)).toBe(true);
+  });
+
+  it('begin together what came in one turn, and write its results in the same turn', async () => {
+    using world = openTurns({ gathers: true });
+    const written: string[] = [];
+    const serve = async (caller: string) => {
+      await world.work(caller, 0.1);
+      atTurnEnd(() => written.push(caller));
+    };
+    const served = ['one', 'two', 'one'].map(serve);
+    await Promise.resolve();
+    expect(world.done.flat()).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(world.done.filter(({ length }) => length > 0)).toEqual([['one', 'two', 'one']]);
+    expect(written).toEqual(['one', 'two', 'one']);
+    await Promise.all(served);
+  });
+
+  it('begin few of what was gathered while one caller with many waits beside others', async () => {
+    using world = openTurns({ gathers: true });
+    const flood = Array.from({ length: 200 }, () => world.work('flood', 0.2));
+    await Promise.all([...flood, world.work('ordinary', 0.2)]);
+    const [first = []] = world.done.filter(({ length }) => length > 0);
+    expect(first.indexOf('ordinary')).toBeLessThan(8);
+    expect(first.length).toBeLessThanOrEqual(16);
   });
 
   it('let work of one caller go on in the order in which it came', async () => {

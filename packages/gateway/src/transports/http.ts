@@ -63,7 +63,7 @@ export class HttpTransport {
   #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
-  readonly #turns = new FairTurns();
+  readonly #turns = new FairTurns({ gathers: true });
   readonly #large = new FairTurns({ ms: 0, rests: true });
   readonly #sockets: OpenSockets;
   readonly #stale: StaleConnections;
