@@ -14,7 +14,7 @@ export const PRAGMAS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA temp_store = MEMORY;
-  PRAGMA cache_size = -65536;
+  PRAGMA cache_size = -16384;
 `;
 
 /** Of the log beside the file. */
