@@ -12,16 +12,18 @@ const realNow = performance.now.bind(performance);
 const TURN_MS = 3;
 /** While one caller has many that wait, and others come too. */
 const CROWDED_TURN_MS = 1;
-const MANY = 16;
+const MANY = 8;
 /** A caller with no more than these that wait goes on in a turn that is over for others. */
 const FEW = 4;
-const CROWDED_FOR_MS = 500;
+const SHARED_FOR_MS = 500;
 /** How many that wait go on in one turn, at least. */
 const PARTS = 4;
 /** How many may begin before any of it is done: what many wait for may come for all of them at once. */
 const MAX_AT_ONCE = 8;
-/** How much that was gathered begins together. */
+/** How much that was gathered begins together, at most. */
 const GATHERED_AT_ONCE = 64;
+/** How long a piece of work is expected to take before any was done. */
+const UNKNOWN_MS = 1;
 const MAX_REST_MS = 50;
 /** So long after `hurry` more of the same is expected. */
 const HURRY_MS = 5;
@@ -59,8 +61,12 @@ export class FairTurns {
   #manyAt = Number.NEGATIVE_INFINITY;
   /** Whether work began in this turn without waiting. */
   #isBegun = false;
-  /** What began, and may not be done yet. */
+  /** What began, and may not be done yet; since when. */
   #open = 0;
+  #batchAt = 0;
+  /** How much began together last, and how long a piece of such work takes. */
+  #lastBatch = 1;
+  #pieceMs = UNKNOWN_MS;
   /** When work was last done, and how long that took. */
   #doneAt = Number.NEGATIVE_INFINITY;
   #took = 0;
@@ -113,7 +119,9 @@ export class FairTurns {
   #note(): void {
     this.#open += 1;
     // After all that the work does before it waits for something else.
-    if (this.#open === 1) queueMicrotask(this.#afterWork);
+    if (this.#open > 1) return;
+    this.#batchAt = this.#now();
+    queueMicrotask(this.#afterWork);
   }
 
   readonly #afterWork = (): void => process.nextTick(this.#resumeMore);
@@ -124,13 +132,16 @@ export class FairTurns {
   }
 
   #hasTime(now: number): boolean {
-    const ms = this.#isCrowded(now) ? Math.min(this.#ms, CROWDED_TURN_MS) : this.#ms;
-    return now - (this.#since ?? 0) < ms && !this.#isHurried(now);
+    return now - (this.#since ?? 0) < this.#turnMs(now) && !this.#isHurried(now);
+  }
+
+  #turnMs(now: number): number {
+    return this.#isCrowded(now) ? Math.min(this.#ms, CROWDED_TURN_MS) : this.#ms;
   }
 
   /** Long turns cost less in all; but here others pay for them who wait for a few. */
   #isCrowded(now: number): boolean {
-    return now - this.#sharedAt < CROWDED_FOR_MS && now - this.#manyAt < CROWDED_FOR_MS;
+    return now - this.#sharedAt < SHARED_FOR_MS && now - this.#manyAt < SHARED_FOR_MS;
   }
 
   #isHurried(now: number): boolean {
@@ -166,13 +177,22 @@ export class FairTurns {
   };
 
   #resumeNext(now: number): void {
-    const gathered = this.#isCrowded(now) ? MAX_AT_ONCE : GATHERED_AT_ONCE;
-    const most = this.#gathers && !this.#isHurried(now) ? gathered : 1;
+    const most = this.#gathers && !this.#isHurried(now) ? this.#batch(now) : 1;
     for (let count = 0; count < most; count += 1) {
       const caller = this.#waiting.keys().next().value;
       if (caller === undefined) return;
       this.#resumeOne(caller);
     }
+  }
+
+  /**
+   * Nothing else is done until all of a batch is. One caller alone may take long turns; beside others a batch has
+   * what fits this turn, and at most twice as much as the one before: work of another kind may take longer.
+   */
+  #batch(now: number): number {
+    if (now - this.#sharedAt >= SHARED_FOR_MS) return GATHERED_AT_ONCE;
+    const fits = ((this.#since ?? now) + this.#turnMs(now) - now) / this.#pieceMs;
+    return Math.max(1, Math.min(fits, 2 * this.#lastBatch, GATHERED_AT_ONCE));
   }
 
   #resumeOne(caller: string): void {
@@ -189,6 +209,8 @@ export class FairTurns {
   readonly #resumeMore = (): void => {
     const now = this.#now();
     this.#goesOnUntil = 0;
+    this.#pieceMs += ((now - this.#batchAt) / this.#open - this.#pieceMs) / 2;
+    this.#lastBatch = this.#open;
     this.#open = 0;
     this.#done(now);
     const isOpen = this.#since !== undefined && this.#waiting.size > 0;

@@ -136,6 +136,20 @@ describe('fair turns', () => {
     expect(first.length).toBeLessThanOrEqual(16);
   });
 
+  it('begin no more of what was gathered beside others than fits a turn, however long it takes', async () => {
+    using world = openTurns({ gathers: true });
+    const ordinary = async () => {
+      for (let call = 0; call < 4; call += 1) await world.work('ordinary', 0.1);
+    };
+    await ordinary();
+    const flood = Array.from({ length: 40 }, () => world.work('flood', 5));
+    await ordinary();
+    const floods = world.done.map((turn) => turn.filter((caller) => caller === 'flood').length);
+    expect(Math.max(...floods)).toBeLessThanOrEqual(2);
+    expect(floods.reduce((sum, each) => sum + each)).toBeLessThanOrEqual(8);
+    await Promise.all(flood);
+  });
+
   it('let work of one caller go on in the order in which it came', async () => {
     const turns = new FairTurns({ ms: 0 });
     const order: number[] = [];
