@@ -5,6 +5,7 @@
 import { FabricError } from '@starloom/core';
 import {
   endOfString,
+  JsonCount,
   type JsonExcess,
   type JsonLimits,
   jsonExcess,
@@ -30,13 +31,23 @@ export function parseValue(text: string, limits: FrameLimits = FRAME_LIMITS): un
   return value;
 }
 
-/** The same of a large text, with a wait for the next turn between the parts. */
+/** Counts a text that comes in parts; returns BAD_INPUT as soon as it exceeds a limit. */
+export function openCount(
+  limits: FrameLimits = FRAME_LIMITS,
+): (part: string) => FabricError | undefined {
+  const count = new JsonCount(limits);
+  return (part) => {
+    const excess = count.add(part);
+    return excess && limitExceeded(excess, limits);
+  };
+}
+
+/** The same of a large text that was counted while it came, with a wait for the next turn between the steps. */
 export async function parseInTurns(
   text: string,
   nextTurn: () => Promise<void> | undefined,
   limits: FrameLimits = FRAME_LIMITS,
 ): Promise<unknown> {
-  assertLimits(text, limits);
   await nextTurn();
   const value = parseJson(text);
   await nextTurn();

@@ -17,7 +17,7 @@ import { CONSOLE_ROOT, type Console } from '../console/console.ts';
 import { NOTICE_ROOT } from '../inbound-webhooks.ts';
 import type { ActiveRequest } from '../observe/observer.ts';
 import { failure } from '../reasons.ts';
-import { belongsToCall, idOf, parseInTurns, parseValue, refusedId } from './frame.ts';
+import { belongsToCall, idOf, openCount, parseInTurns, parseValue, refusedId } from './frame.ts';
 import { certificateOf, createListener, listenAt } from './listener.ts';
 import { OpenSockets, StaleConnections } from './open-connections.ts';
 import {
@@ -211,6 +211,7 @@ export class HttpTransport {
       proceed: () => tellToSend(request, response),
       begin: (bytes) => (bytes >= LARGE_LENGTH ? this.#large : this.#turns).enter(id),
       pace: () => streamTurns.enter(id),
+      count: mayBeLarge(request) ? openCount() : undefined,
     });
   }
 
@@ -320,6 +321,11 @@ function endWith(response: ServerResponse, seen: ActiveRequest): void {
 
 /** To parse and serve a body of this length takes a moment, which others should not have to wait for. */
 const LARGE_LENGTH = 256 * 1024;
+
+/** One that does not say how long it is may be. */
+function mayBeLarge({ headers }: IncomingMessage): boolean {
+  return Number(headers['content-length'] ?? LARGE_LENGTH) >= LARGE_LENGTH;
+}
 
 /** The path itself, else a route that serves what is below it. */
 function findRoute(routes: Routes, url: URL): Route {

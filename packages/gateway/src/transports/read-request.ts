@@ -2,6 +2,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FabricError } from '@starloom/core';
 import { failure } from '../reasons.ts';
 
 /** Nearly every request asks for this; it need not be parsed again. */
@@ -51,6 +52,8 @@ interface BodyReading {
   readonly begin: (bytes: number) => Turn;
   /** When to read on: of a large body the system has megabytes ready at once. */
   readonly pace: () => Turn;
+  /** Looks at each part as it comes: of a body that is refused for one of them nothing is kept. */
+  readonly count?: ((part: string) => FabricError | undefined) | undefined;
 }
 
 /** `undefined` for now. */
@@ -61,13 +64,15 @@ type Turn = Promise<void> | undefined;
  * the iterator of a stream costs more than the rest of a request's checks.
  */
 export function readBody(request: IncomingMessage, reading: BodyReading): Promise<string> {
-  const { limit, share, proceed, begin, pace } = reading;
+  const { limit, share, proceed, begin, pace, count } = reading;
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers['content-length'] ?? 0);
     if (declared > limit) throw failure('body_too_large', { limit });
     proceed();
     const body = new GrowingBody(declared);
     let isOver = false;
+    let refused: FabricError | undefined;
+    let length = 0;
     const refuse = (error: unknown) => {
       isOver = true;
       body.free();
@@ -76,10 +81,19 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
     };
     const onData = (chunk: Buffer) => {
       try {
-        if (body.length + chunk.length > limit) throw failure('body_too_large', { limit });
+        length += chunk.length;
+        if (length > limit) throw failure('body_too_large', { limit });
+        if (length >= PACED_BYTES) pauseUntil(pace(), request);
+        if (refused) return freeNow(chunk);
+        // All that counts in JSON is one byte in UTF-8, too.
+        refused = count?.(chunk.toString('latin1'));
+        if (refused) {
+          body.free();
+          share.giveBack();
+          return freeNow(chunk);
+        }
         share.take(chunk.length);
         body.add(chunk);
-        if (body.length >= PACED_BYTES) pauseUntil(pace(), request);
       } catch (error) {
         request.off('data', onData).pause();
         refuse(error);
@@ -101,6 +115,7 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
     request.on('data', onData);
     request.on('end', () => {
       isOver = true;
+      if (refused) return reject(refused);
       const bytes = body.bytes();
       const turn = begin(bytes.length);
       if (turn) void turn.then(() => finish(bytes));

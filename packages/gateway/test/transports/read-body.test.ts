@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import { openCount } from '../../src/transports/frame.ts';
 import { BodyBudget, isGone, readBody } from '../../src/transports/read-request.ts';
 
 const LIMIT = 8 * 1024 ** 2;
@@ -64,6 +66,36 @@ describe('a large body', () => {
     }
     expect(await body).toBe(text);
     expect(taken).toBeGreaterThan(10);
+  });
+
+  it('[G9] that exceeds a limit of JSON is not kept, and is refused at its end', async () => {
+    const text = `[${'{},'.repeat(1_000_000)}{}]`;
+    await using upload = await openUpload(text.length);
+    const { incoming, sending } = upload;
+    let kept = 0;
+    const budget = new BodyBudget();
+    const share = budget.open('ann');
+    const take = share.take.bind(share);
+    share.take = (bytes) => {
+      kept += bytes;
+      take(bytes);
+    };
+    const body = readBody(incoming, {
+      limit: LIMIT,
+      share,
+      begin: () => undefined,
+      proceed: () => {},
+      pace: () => undefined,
+      count: openCount(),
+    });
+    sending.end(text);
+    const error = FabricError.from(await body.catch((cause: unknown) => cause));
+    expect(error.details.reason).toBe('too_many_values');
+    expect(incoming.complete).toBe(true);
+    expect(kept).toBeGreaterThan(0);
+    expect(kept).toBeLessThan(text.length / 2);
+    // All that it held was given back.
+    budget.take('ann', 64 * 1024 ** 2);
   });
 
   it('whose client leaves while it waits for its turn is given up', async () => {
