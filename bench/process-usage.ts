@@ -14,6 +14,8 @@ const CHILD_TICKS = [13, 14];
 const IDLE_TICKS = [3, 4];
 /** Work for devices and networks, which is charged to no program. */
 const INTERRUPT_TICKS = [5, 6];
+/** What the host gave to other machines. */
+const STOLEN_TICKS = [7];
 
 /** CPU time used so far. */
 export function cpuMicroseconds(pid: number): number | undefined {
@@ -34,7 +36,12 @@ export function treeMicroseconds(root: number): number | undefined {
 
 /** Of all cores together: how long they were busy, and how long they were there. */
 export function busyMicroseconds():
-  | { readonly busy: number; readonly all: number; readonly interrupts: number }
+  | {
+      readonly busy: number;
+      readonly all: number;
+      readonly interrupts: number;
+      readonly stolen: number;
+    }
   | undefined {
   const line = readText('/proc/stat')?.split('\n', 1)[0];
   if (line === undefined) return undefined;
@@ -42,7 +49,8 @@ export function busyMicroseconds():
   const fields = line.trim().split(/\s+/).slice(1, 9);
   const all = sumOf(fields, [...fields.keys()]);
   const interrupts = sumOf(fields, INTERRUPT_TICKS);
-  return { busy: all - sumOf(fields, IDLE_TICKS), all, interrupts };
+  const stolen = sumOf(fields, STOLEN_TICKS);
+  return { busy: all - sumOf(fields, IDLE_TICKS), all, interrupts, stolen };
 }
 
 /**

@@ -2,11 +2,11 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Envelope } from '@starloom/core';
 import { answerMcp } from './hostile-mcp.ts';
 import { post, readCalled, toolCall } from './http-client.ts';
+import { giveWay } from './machine-load.ts';
 
 /** With which key `looper` calls back; its task is the address of the gateway. */
 const { CALLBACK_KEY = '' } = process.env;
@@ -43,8 +43,7 @@ const AGENTS: Readonly<Record<string, Serve>> = {
   },
 };
 
-// Hostile agents are on other machines, too.
-if (process.argv[2] === 'hostile') setPriority(19);
+if (process.argv[2] === 'hostile') giveWay();
 
 const server = createServer((request, response) => {
   serve(request, response).catch(() => response.destroy());

@@ -48,6 +48,9 @@ export interface SliceFigures extends MachineLoad {
 }
 
 export interface AttackOptions {
+  /** The program of the gateway. */
+  readonly command?: string | undefined;
+  readonly warmUpSeconds: number;
   readonly seconds: number;
   readonly quietSeconds: number;
   readonly rounds: number;
@@ -76,14 +79,18 @@ const OVER_MS = 300_000;
 const REST_MS = 60_000;
 /** A round is repeated where other programs had more than this share of the cores. */
 export const MAX_FOREIGN = 0.1;
+/** And where the host had the cores while more than this share of the calls was under way. */
+const MAX_STOLEN = 0.5;
 
 export async function runAttack(name: AttackName, options: AttackOptions): Promise<AttackResult> {
   const { signal, floors, quietSeconds, repeats } = options;
   const attack: Attack = ATTACKS[name];
-  await using scene = await openScene(signal, { hasProxy: attack.isProxied === true });
+  const { command, warmUpSeconds } = options;
+  await using scene = await openScene(signal, { hasProxy: attack.isProxied === true, command });
   const { world, ordinary } = scene;
   using probe = new GatewayProbe(world.gateway);
   // The first requests pay for code that is compiled and connections that are opened.
+  await ordinary.warmUp(warmUpSeconds);
   await ordinary.observe(delay((quietSeconds * 1_000) / 2, undefined, { signal }));
   const before = await probe.settled();
   probe.takePeak();
@@ -221,7 +228,10 @@ async function aim(
 }
 
 function isDisturbed({ quiet, during }: Round): boolean {
-  return Math.max(quiet.load.foreign, during.load.foreign) > MAX_FOREIGN;
+  return [quiet, during].some(({ load, slice }) => {
+    const { stolen, sent } = toLatencies(slice.samples.calls);
+    return load.foreign > MAX_FOREIGN || stolen > MAX_STOLEN * sent;
+  });
 }
 
 function toFigures({ quiet, during }: Round): RoundFigures {

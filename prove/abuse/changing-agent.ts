@@ -1,11 +1,11 @@
 // A hostile MCP agent over stdio: its tools have other schemas in every list, and it announces a change
 // a hundred times a second.
 
-import { setPriority } from 'node:os';
+import { giveWay } from './machine-load.ts';
 
 // As all hostile agents: what it sends is the attack, not the core that it takes. Before all else, since
 // the start of a process takes most of it.
-setPriority(19);
+giveWay();
 const { readNdjson } = await import('@starloom/wire');
 const { answerMcp } = await import('./hostile-mcp.ts');
 

@@ -1,6 +1,9 @@
 // How much of a delay is the machine's, reported beside the figures: how long the gateway's thread wanted
-// to run while other threads had the cores, and how much of the cores programs took that are not of this run.
+// to run while other threads had the cores, how much of the cores programs took that are not of this run, and
+// when the host of a virtual machine gave its cores to others.
 
+import { writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   busyMicroseconds,
@@ -8,6 +11,21 @@ import {
   mainThreadWaitMicroseconds,
   treeMicroseconds,
 } from '../../bench/process-usage.ts';
+
+const LEAST_PRIORITY = 19;
+
+/**
+ * This program stands for one on another machine: from now on it runs when no other wants a core. Where Linux
+ * groups processes by session, priority counts within the group alone, and the group has one of its own.
+ */
+export function giveWay(): void {
+  setPriority(LEAST_PRIORITY);
+  try {
+    writeFileSync('/proc/self/autogroup', String(LEAST_PRIORITY));
+  } catch {
+    // No such groups here.
+  }
+}
 
 /** Shares, from 0 to 1; 0 where the system does not say. */
 export interface MachineLoad {
@@ -23,13 +41,14 @@ export function openMachineLoad(pid: number): () => MachineLoad {
     ran: mainThreadMicroseconds(pid) ?? 0,
     waited: mainThreadWaitMicroseconds(pid) ?? 0,
     own: treeMicroseconds(process.pid) ?? 0,
-    ...(busyMicroseconds() ?? { busy: 0, all: 0 }),
+    ...(busyMicroseconds() ?? { busy: 0, all: 0, stolen: 0 }),
   });
   let last = read();
   return () => {
     const now = read();
     const waited = now.waited - last.waited;
-    const foreign = now.busy - last.busy - (now.own - last.own);
+    const busy = now.busy - last.busy - (now.stolen - last.stolen);
+    const foreign = busy - (now.own - last.own);
     const load = {
       noCore: share(waited, waited + now.ran - last.ran),
       foreign: share(foreign, now.all - last.all),
@@ -37,6 +56,32 @@ export function openMachineLoad(pid: number): () => MachineLoad {
     last = now;
     return load;
   };
+}
+
+const STEAL_LOOK_MS = 20;
+
+/** Notes when the host took cores away, until it is disposed. */
+export class StolenTime implements Disposable {
+  readonly #moments: number[] = [];
+  readonly #timer: NodeJS.Timeout;
+
+  constructor() {
+    let last = busyMicroseconds()?.stolen ?? 0;
+    this.#timer = setInterval(() => {
+      const stolen = busyMicroseconds()?.stolen ?? 0;
+      if (stolen > last) this.#moments.push(performance.now());
+      last = stolen;
+    }, STEAL_LOOK_MS);
+  }
+
+  /** Whether that was so in this time; the kernel notes it a little later. */
+  hitsBetween(from: number, to: number): boolean {
+    return this.#moments.some((at) => at >= from && at <= to + 2 * STEAL_LOOK_MS);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
 }
 
 const LOOK_MS = 300;

@@ -2,6 +2,7 @@
 
 import { type CommandContext, type Measurement, runCommand } from '../../bench/command.ts';
 import { readOrigin } from '../../bench/origin.ts';
+import { buildCommand } from '../../bench/targets/starloom.ts';
 import { type AttackResult, brokenOff, runAttack } from './campaign.ts';
 import { type ProveOptions, parseOptions, type RunName, USAGE } from './options.ts';
 import { toLine, toReport, toText } from './report.ts';
@@ -11,8 +12,10 @@ await runCommand({ usage: USAGE, parse: parseOptions, run: prove });
 
 async function prove(options: ProveOptions, context: CommandContext): Promise<Measurement> {
   const { signal, tell } = context;
+  tell('building what npm pack ships');
+  const command = await buildCommand();
   const run = (name: RunName) =>
-    name === SHUTDOWN ? runShutdown(signal) : runAttack(name, { ...options, signal });
+    name === SHUTDOWN ? runShutdown(signal) : runAttack(name, { ...options, command, signal });
   const results: AttackResult[] = [];
   for (const name of options.attacks) {
     const result = await run(name).catch((cause: unknown) => {

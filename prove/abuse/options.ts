@@ -10,6 +10,7 @@ const NAMES = [...Object.keys(ATTACKS), SHUTDOWN] as readonly RunName[];
 
 export interface ProveOptions extends CommandOptions {
   readonly attacks: readonly RunName[];
+  readonly warmUpSeconds: number;
   readonly seconds: number;
   readonly quietSeconds: number;
   readonly rounds: number;
@@ -22,7 +23,9 @@ export const USAGE = `npm run prove:abuse -- [options]
   --attack <names>    with commas between them (default: all)
                       ${NAMES.join('\n                      ')}
   --rounds <n>        how often each attack is made, with a quiet time before (default 2)
-  --repeats <n>       rounds more, at most, where other programs took more than a tenth of the cores (default 2)
+  --repeats <n>       rounds more, at most, where other programs took more than a tenth of the cores, or the host
+                      took them away half of the time (default 2)
+  --warmup <n>        seconds of calls before anything is measured (default 10)
   --seconds <n>       how long an attack goes on, roughly (default 5)
   --quiet <n>         seconds without an attack, to compare with (default 4)
   --floor-ms <n>      a p99 up to this is never too slow (default ${FLOORS.ms})
@@ -39,6 +42,7 @@ export function parseOptions(args: readonly string[]): ProveOptions {
     help,
     json,
     attacks: attack === 'all' ? NAMES : parseNames('attack', attack, NAMES, USAGE),
+    warmUpSeconds: parseNumber('warmup', flags.warmup, { least: 0, most: 600 }, USAGE),
     seconds: parseNumber('seconds', seconds, { most: 600 }, USAGE),
     quietSeconds: parseNumber('quiet', quiet, { least: 0.5, most: 600 }, USAGE),
     rounds: parseNumber('rounds', flags.rounds, { most: 100 }, USAGE),
@@ -56,6 +60,7 @@ const FLAGS = {
   attack: { type: 'string', default: 'all' },
   rounds: { type: 'string', default: '2' },
   repeats: { type: 'string', default: '2' },
+  warmup: { type: 'string', default: '10' },
   seconds: { type: 'string', default: '5' },
   quiet: { type: 'string', default: '4' },
   'floor-ms': { type: 'string', default: String(FLOORS.ms) },

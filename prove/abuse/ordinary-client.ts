@@ -7,6 +7,7 @@ import type { Agent } from 'node:http';
 import { join } from 'node:path';
 import { quantile } from '../../bench/statistics.ts';
 import { ask, openAgent, post, readCalled, toolCall } from './http-client.ts';
+import { StolenTime } from './machine-load.ts';
 
 export interface OrdinaryPlace {
   /** Of the gateway. */
@@ -23,11 +24,15 @@ export interface OrdinaryPlace {
 export interface Sample {
   readonly ok: boolean;
   readonly ms: number;
+  /** The host gave cores of this machine to others meanwhile: how long it took says nothing. */
+  readonly isStolen: boolean;
 }
 
 export interface Latencies {
   readonly sent: number;
   readonly ok: number;
+  /** How many were left out of the times. */
+  readonly stolen: number;
   readonly p50: number;
   readonly p99: number;
 }
@@ -67,22 +72,24 @@ export function toObserved(slices: readonly Slice[]): Observed {
 }
 
 export function toLatencies(samples: readonly Sample[]): Latencies {
-  const times = samples.map(({ ms }) => ms);
+  const times = samples.flatMap(({ ms, isStolen }) => (isStolen ? [] : [ms]));
   return {
     sent: samples.length,
     ok: samples.filter(({ ok }) => ok).length,
+    stolen: samples.length - times.length,
     p50: quantile(times, 0.5) ?? 0,
     p99: quantile(times, 0.99) ?? 0,
   };
 }
 
-const CALLS_EVERY_MS = 20;
+const CALLS_EVERY_MS = 10;
 const UPDATES_EVERY_MS = 50;
 const DIRECT_EVERY_MS = 20;
 const NEWCOMER_EVERY_MS = 200;
 const BEAT_EVERY_MS = 10_000;
 /** Open before anything is measured, as those of a client that is there for a while. */
 const CONNECTIONS = 16;
+const WARM_LOOPS = 6;
 const ANSWER_MS = 20_000;
 const SHOWN_FAILURES = 3;
 
@@ -114,15 +121,27 @@ export class OrdinaryClient implements AsyncDisposable {
     this.#file = file;
   }
 
+  /** Calls and updates as fast as they are answered, until the gateway has compiled what serves them. */
+  async warmUp(seconds: number): Promise<void> {
+    const end = performance.now() + seconds * 1_000;
+    const loop = async (send: () => Promise<unknown>) => {
+      while (performance.now() < end) await send();
+    };
+    const calls = Array.from({ length: WARM_LOOPS }, () => loop(() => this.#call(this.#agent)));
+    await Promise.all([...calls, loop(() => this.#update()), loop(() => this.#call())]);
+  }
+
   /** Sends until the promise settles, then waits for the last answers. */
   async observe(until: Promise<unknown>): Promise<Slice> {
     this.#failures = [];
-    const calls = repeat(CALLS_EVERY_MS, until, () => this.#call(this.#agent));
-    const updates = repeat(UPDATES_EVERY_MS, until, () => this.#update());
-    const newcomers = repeat(NEWCOMER_EVERY_MS, until, () => this.#call());
+    using stolen = new StolenTime();
     const { agentUrl } = this.#place;
-    const direct = repeat(DIRECT_EVERY_MS, until, () => this.#callWithoutGateway(agentUrl));
-    const disk = repeat(UPDATES_EVERY_MS, until, () => this.#write());
+    const every = (ms: number, send: () => Promise<boolean>) => repeat(ms, until, stolen, send);
+    const calls = every(CALLS_EVERY_MS, () => this.#call(this.#agent));
+    const updates = every(UPDATES_EVERY_MS, () => this.#update());
+    const newcomers = every(NEWCOMER_EVERY_MS, () => this.#call());
+    const direct = every(DIRECT_EVERY_MS, () => this.#callWithoutGateway(agentUrl));
+    const disk = every(UPDATES_EVERY_MS, () => this.#write());
     const samples = {
       calls: await calls,
       updates: await updates,
@@ -137,7 +156,8 @@ export class OrdinaryClient implements AsyncDisposable {
   async observeProxy(until: Promise<unknown>): Promise<readonly Sample[]> {
     const { proxyUrl, agentUrl } = this.#place;
     const url = new URL(new URL(agentUrl).pathname, proxyUrl).href;
-    return await repeat(CALLS_EVERY_MS, until, () => this.#callWithoutGateway(url));
+    using stolen = new StolenTime();
+    return await repeat(CALLS_EVERY_MS, until, stolen, () => this.#callWithoutGateway(url));
   }
 
   /** What the session counted, beside what was accepted: an update that is missing was lost. */
@@ -213,13 +233,15 @@ export class OrdinaryClient implements AsyncDisposable {
 async function repeat(
   everyMs: number,
   until: Promise<unknown>,
+  stolen: StolenTime,
   send: () => Promise<boolean>,
 ): Promise<readonly Sample[]> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const samples: Promise<Sample>[] = [];
+  const samples: Promise<{ readonly ok: boolean; readonly begun: number; readonly ms: number }>[] =
+    [];
   const timer = setInterval(() => {
     const begun = performance.now();
-    samples.push(send().then((ok) => ({ ok, ms: performance.now() - begun })));
+    samples.push(send().then((ok) => ({ ok, begun, ms: performance.now() - begun })));
   }, everyMs);
   void until.then(
     () => resolve(),
@@ -227,5 +249,8 @@ async function repeat(
   );
   await promise;
   clearInterval(timer);
-  return Promise.all(samples);
+  const all = await Promise.all(samples);
+  return all.map(({ ok, begun, ms }) => {
+    return { ok, ms, isStolen: stolen.hitsBetween(begun, begun + ms) };
+  });
 }

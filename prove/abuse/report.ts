@@ -44,6 +44,9 @@ export function toReport(
   };
 }
 
+/** How much slower the calls of others should be at most. */
+const AIM = 5;
+
 export function toLine({ name, problems }: AttackResult): string {
   return problems.length === 0 ? `${name}: held` : `${name}: FAILED: ${problems.join('; ')}`;
 }
@@ -62,6 +65,7 @@ const HEAD = [
   'turn p99 ms',
   'longest turn ms',
   'no core %',
+  'stolen %',
   'rounds: call p99 ms, foreign %',
   'RSS MB before / peak / after',
   'in use MB before / after',
@@ -86,13 +90,15 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
       most(rounds, ({ turns }) => turns.p99, ms),
       most(rounds, ({ turns }) => turns.longest, ms),
       most(rounds, ({ noCore }) => noCore, percentOf),
+      pair(({ calls }) => (100 * calls.stolen) / Math.max(1, calls.sent)),
       rounds.map(toRound).join('; '),
       megabytes(memory.before.resident, memory.peak, memory.after.resident),
       megabytes(memory.before.live, memory.after.live),
       problems.length === 0 ? 'held' : 'failed',
     ];
   });
-  const summary = `${passed} attacks held, ${failed} did not`;
+  const near = results.filter((result) => toRatio(result) <= AIM).length;
+  const summary = `${passed} attacks held, ${failed} did not; p99 of calls at most ${AIM} × quiet in ${near} of them`;
   return [toMarkdownTable(HEAD, rows), ...found, summary].join('\n');
 }
 
@@ -134,8 +140,8 @@ function toMilliseconds({ calls, updates, newcomers, direct, disk }: Observed) {
   };
 }
 
-function toLatency({ sent, ok, p50, p99 }: Latencies) {
-  return { sent, ok, p50_ms: round(p50, 1), p99_ms: round(p99, 1) };
+function toLatency({ sent, ok, stolen, p50, p99 }: Latencies) {
+  return { sent, ok, stolen, p50_ms: round(p50, 1), p99_ms: round(p99, 1) };
 }
 
 function toSliceFigures({ p99, noCore, foreign, turns }: SliceFigures) {

@@ -44,6 +44,7 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
   const calls = {
     sent: times.length,
     ok: times.length - lost,
+    stolen: 0,
     p50: quantile(times, 0.5) ?? 0,
     p99: quantile(times, 0.99) ?? 0,
   };

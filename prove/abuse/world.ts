@@ -41,11 +41,13 @@ export interface WorldOptions {
   /** Of the gateway, where they are not the defaults. */
   readonly limits?: Readonly<Record<string, number>> | undefined;
   readonly hasProxy?: boolean;
+  /** The program of the gateway; by default its source. */
+  readonly command?: string | undefined;
 }
 
 export async function openWorld(
   signal: AbortSignal,
-  { limits = {}, hasProxy = false }: WorldOptions = {},
+  { limits = {}, hasProxy = false, command }: WorldOptions = {},
 ): Promise<World> {
   await using opened = new AsyncDisposableStack();
   const keys = Object.fromEntries(Object.values(KEYS).map((name) => [name, newKey()]));
@@ -74,6 +76,7 @@ export async function openWorld(
       agents: ordinary,
       config: { auth: { psk }, limits },
       env: { ...keys, ...ALLOCATOR_ENVIRONMENT, ...DEBUGGER_ENVIRONMENT },
+      command,
     }),
   );
   const url = gateway.url.replace(/\/mcp$/, '');

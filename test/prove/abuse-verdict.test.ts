@@ -10,7 +10,7 @@ const MEMORY = {
 };
 
 function latencies(p99: number, failed = 0): Latencies {
-  return { sent: 1_000, ok: 1_000 - failed, p50: 1, p99 };
+  return { sent: 1_000, ok: 1_000 - failed, stolen: 0, p50: 1, p99 };
 }
 
 function observed(of: Partial<Observed> = {}): Observed {

@@ -27,6 +27,8 @@ export interface GatewayWorld {
   readonly env?: Readonly<Record<string, string>>;
   /** A free one by default; where the configuration must name it, another one. */
   readonly port?: number;
+  /** The program to start; the launcher of the checkout by default. */
+  readonly command?: string | undefined;
 }
 
 export interface RunningGateway extends AsyncDisposable {
@@ -44,7 +46,7 @@ export interface RunningGateway extends AsyncDisposable {
 
 export async function startGateway(world: GatewayWorld): Promise<RunningGateway> {
   const folder = await writeWorld(world);
-  return await startGatewayIn(folder, world.env, world.port);
+  return await startGatewayIn(folder, world.env, world.port, [], world.command);
 }
 
 /** In a folder that `writeWorld` made, and that is removed with the gateway. */
@@ -53,8 +55,9 @@ export async function startGatewayIn(
   env: GatewayWorld['env'] = {},
   port = 0,
   args: readonly string[] = [],
+  command = LAUNCHER,
 ): Promise<RunningGateway> {
-  const child = spawn(process.execPath, [LAUNCHER, 'up', '--json', '--port', `${port}`, ...args], {
+  const child = spawn(process.execPath, [command, 'up', '--json', '--port', `${port}`, ...args], {
     cwd: folder.path,
     env: { ...worldEnvironment(folder.path), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
