@@ -31,14 +31,12 @@ export function parseValue(text: string, limits: FrameLimits = FRAME_LIMITS): un
   return value;
 }
 
-/** Counts a text that comes in parts; returns BAD_INPUT as soon as it exceeds a limit. */
-export function openCount(
-  limits: FrameLimits = FRAME_LIMITS,
-): (part: string) => FabricError | undefined {
+/** Counts a text that comes in parts; BAD_INPUT as soon as it exceeds a limit. */
+export function openCount(limits: FrameLimits = FRAME_LIMITS): (part: string) => void {
   const count = new JsonCount(limits);
   return (part) => {
     const excess = count.add(part);
-    return excess && limitExceeded(excess, limits);
+    if (excess) throw limitExceeded(excess, limits);
   };
 }
 

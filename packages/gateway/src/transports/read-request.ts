@@ -2,7 +2,6 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FabricError } from '@starloom/core';
 import { failure } from '../reasons.ts';
 
 /** Nearly every request asks for this; it need not be parsed again. */
@@ -52,8 +51,8 @@ interface BodyReading {
   readonly begin: (bytes: number) => Turn;
   /** When to read on: of a large body the system has megabytes ready at once. */
   readonly pace: () => Turn;
-  /** Looks at each part as it comes: of a body that is refused for one of them nothing is kept. */
-  readonly count?: ((part: string) => FabricError | undefined) | undefined;
+  /** Looks at each part as it comes; throws where the body is to be refused for it. */
+  readonly count?: ((part: string) => void) | undefined;
 }
 
 /** `undefined` for now. */
@@ -71,8 +70,6 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
     proceed();
     const body = new GrowingBody(declared);
     let isOver = false;
-    let refused: FabricError | undefined;
-    let length = 0;
     const refuse = (error: unknown) => {
       isOver = true;
       body.free();
@@ -81,19 +78,12 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
     };
     const onData = (chunk: Buffer) => {
       try {
-        length += chunk.length;
-        if (length > limit) throw failure('body_too_large', { limit });
-        if (length >= PACED_BYTES) pauseUntil(pace(), request);
-        if (refused) return freeNow(chunk);
+        if (body.length + chunk.length > limit) throw failure('body_too_large', { limit });
         // All that counts in JSON is one byte in UTF-8, too.
-        refused = count?.(chunk.toString('latin1'));
-        if (refused) {
-          body.free();
-          share.giveBack();
-          return freeNow(chunk);
-        }
+        count?.(chunk.toString('latin1'));
         share.take(chunk.length);
         body.add(chunk);
+        if (body.length >= PACED_BYTES) pauseUntil(pace(), request);
       } catch (error) {
         request.off('data', onData).pause();
         refuse(error);
@@ -115,7 +105,6 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
     request.on('data', onData);
     request.on('end', () => {
       isOver = true;
-      if (refused) return reject(refused);
       const bytes = body.bytes();
       const turn = begin(bytes.length);
       if (turn) void turn.then(() => finish(bytes));
