@@ -1,5 +1,6 @@
 // One attack after another, each on a gateway of its own, and in several rounds: quiet, attacked, at rest. What
-// other programs do to the machine then shows in both; a round in which they did much is repeated.
+// other programs do to the machine then shows in both; a round in which they did much is repeated. The first round
+// is reported apart: the gateway meets the attack for the first time, and compiles the code for it meanwhile.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Child } from '../../bench/child.ts';
@@ -12,7 +13,6 @@ import {
   type Latencies,
   type Observed,
   OrdinaryClient,
-  type Sample,
   type Slice,
   toLatencies,
   toObserved,
@@ -26,6 +26,9 @@ export interface AttackResult {
   readonly operations: number;
   readonly counts: Readonly<Record<string, number>>;
   readonly quiet: Observed;
+  /** In the first round. */
+  readonly first: Observed;
+  /** In the others. */
   readonly during: Observed;
   /** The ordinary calls by way of a bare proxy, while that is attacked in the same way. */
   readonly proxy?: { readonly quiet: Latencies; readonly during: Latencies } | undefined;
@@ -70,7 +73,7 @@ const NOTHING: Memory = {
 export function brokenOff(name: string, cause: unknown): AttackResult {
   const why = cause instanceof Error ? cause.message.slice(0, 500) : String(cause);
   const silent = toObserved([]);
-  const figures = { quiet: silent, during: silent, memory: NOTHING, rounds: [] };
+  const figures = { quiet: silent, first: silent, during: silent, memory: NOTHING, rounds: [] };
   return { name, about: '', operations: 0, counts: {}, ...figures, problems: [why] };
 }
 
@@ -95,16 +98,22 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
   const before = await probe.settled();
   probe.takePeak();
   await probe.watchTurns();
-  const rounds: Round[] = [];
-  const wanted = () => options.rounds + Math.min(repeats, rounds.filter(isDisturbed).length);
-  while (rounds.length < wanted()) {
-    if (rounds.length > 0) await comesToRest(world.gateway.pid, REST_MS, signal);
-    rounds.push(await runRound(name, scene, probe, options));
+  const first = await runRound(name, scene, probe, options);
+  const later: Round[] = [];
+  const wanted = () => options.rounds + Math.min(repeats, later.filter(isDisturbed).length);
+  while (later.length < wanted()) {
+    await comesToRest(world.gateway.pid, REST_MS, signal);
+    later.push(await runRound(name, scene, probe, options));
   }
-  const calm = rounds.filter((round) => !isDisturbed(round));
-  const counted = calm.length > 0 ? calm : rounds;
-  const quiet = toObserved(counted.map((round) => round.quiet.slice));
-  const during = toObserved(counted.map((round) => round.during.slice));
+  const rounds = [first, ...later];
+  const calm = later.filter((round) => !isDisturbed(round));
+  const counted = calm.length > 0 ? calm : later;
+  const seen = {
+    quiet: toObserved(counted.map((round) => round.quiet.slice)),
+    first: toObserved([first.during.slice]),
+    during: toObserved(counted.map((round) => round.during.slice)),
+  };
+  const proxy = await attackProxy(name, scene, options);
   const peak = probe.takePeak();
   const errors = attack.quietLog ? world.errorLines() : 0;
   const lostUpdates = await ordinary.lostUpdates();
@@ -122,12 +131,11 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
     about: attack.about,
     operations: rounds.reduce((sum, { outcome }) => sum + outcome.operations, 0),
     counts: sumOf(rounds.map(({ outcome }) => outcome.counts)),
-    quiet,
-    during,
-    proxy: toProxy(counted),
+    ...seen,
+    proxy,
     memory: figures,
     rounds: rounds.map(toFigures),
-    problems: judge({ quiet, during, memory: figures, lostUpdates, problems }, floors),
+    problems: judge({ ...seen, memory: figures, lostUpdates, problems }, floors),
   };
 }
 
@@ -178,7 +186,6 @@ interface Round {
   readonly outcome: Outcome;
   readonly quiet: LoadedSlice;
   readonly during: LoadedSlice;
-  readonly proxy?: { readonly quiet: readonly Sample[]; readonly during: readonly Sample[] };
 }
 
 interface LoadedSlice {
@@ -204,14 +211,23 @@ async function runRound(
   };
   const quiet = await watch(async () => ({ slice: await ordinary.observe(wait()) }));
   const { outcome, ...during } = await watch(() => attackOnce(name, scene, seconds));
-  const round = { outcome, quiet, during };
-  if (world.proxyUrl === undefined) return round;
-  await comesToRest(pid, REST_MS, signal);
-  const proxy = {
-    quiet: await ordinary.observeProxy(wait()),
-    during: await ordinary.observeProxy(aim(name, scene, seconds, world.proxyUrl)),
-  };
-  return { ...round, proxy };
+  return { outcome, quiet, during };
+}
+
+/** As long as all rounds that count together. */
+async function attackProxy(
+  name: AttackName,
+  scene: Scene,
+  { seconds, quietSeconds, rounds, signal }: AttackOptions,
+): Promise<AttackResult['proxy']> {
+  const { world, ordinary } = scene;
+  if (world.proxyUrl === undefined) return undefined;
+  await comesToRest(world.gateway.pid, REST_MS, signal);
+  const wait = delay(rounds * quietSeconds * 1_000, undefined, { signal });
+  const quiet = await ordinary.observeProxy(wait);
+  const attack = aim(name, scene, rounds * seconds, world.proxyUrl);
+  const during = await ordinary.observeProxy(attack);
+  return { quiet: toLatencies(quiet), during: toLatencies(during) };
 }
 
 async function aim(
@@ -239,13 +255,6 @@ function toFigures({ quiet, during }: Round): RoundFigures {
     return { p99: toLatencies(slice.samples.calls).p99, ...load, turns };
   };
   return { quiet: of(quiet), during: of(during) };
-}
-
-function toProxy(rounds: readonly Round[]): AttackResult['proxy'] {
-  const proxied = rounds.flatMap(({ proxy }) => proxy ?? []);
-  if (proxied.length === 0) return undefined;
-  const of = (when: 'quiet' | 'during') => toLatencies(proxied.flatMap((each) => each[when]));
-  return { quiet: of('quiet'), during: of('during') };
 }
 
 function sumOf(all: readonly Outcome['counts'][]): Outcome['counts'] {

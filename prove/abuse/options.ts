@@ -22,7 +22,7 @@ export const USAGE = `npm run prove:abuse -- [options]
 
   --attack <names>    with commas between them (default: all)
                       ${NAMES.join('\n                      ')}
-  --rounds <n>        how often each attack is made, with a quiet time before (default 2)
+  --rounds <n>        how often each attack is made after the first time, with a quiet time before (default 2)
   --repeats <n>       rounds more, at most, where other programs took more than a tenth of the cores, or the host
                       took them away half of the time (default 2)
   --warmup <n>        seconds of calls before anything is measured (default 10)

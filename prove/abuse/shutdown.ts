@@ -55,6 +55,7 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
     operations: times.length,
     counts: { ...counts.counts, exit_code: code ?? -1 },
     quiet,
+    first: during,
     during,
     memory: { before, peak, after: { resident: 0, live: 0 } },
     rounds: [],

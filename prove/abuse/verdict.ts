@@ -36,6 +36,8 @@ export interface Memory {
 
 export interface Judged {
   readonly quiet: Observed;
+  /** When the gateway met the attack for the first time, and later. */
+  readonly first: Observed;
   readonly during: Observed;
   readonly memory: Memory;
   readonly lostUpdates: number;
@@ -44,12 +46,27 @@ export interface Judged {
 
 /** What did not hold, in words; empty when all did. */
 export function judge(judged: Judged, floors: Floors): readonly string[] {
-  const { quiet, during, memory, lostUpdates, problems } = judged;
-  const found = [...problems];
+  const { quiet, first, during, memory, lostUpdates, problems } = judged;
+  const atFirst = judgeClient(quiet, first, floors).map((problem) => `at first ${problem}`);
+  const found = [...problems, ...atFirst, ...judgeClient(quiet, during, floors)];
+  const { resident } = memory.before;
+  const most = Math.max(resident * MAX_MEMORY, resident + floors.mb);
+  if (memory.after.resident > most) {
+    const { resident: stayed, live } = memory.after;
+    const figures = `${stayed.toFixed(0)} MB of ${most.toFixed(0)}`;
+    found.push(`memory stayed at ${figures}; objects and buffers take ${live.toFixed(0)} MB`);
+  }
+  if (lostUpdates > 0) found.push(`${lostUpdates} accepted updates were lost`);
+  return found;
+}
+
+/** What the ordinary client noticed of the attack. */
+function judgeClient(quiet: Observed, during: Observed, floors: Floors): readonly string[] {
+  const found: string[] = [];
   const share = successOf(during);
   if (!(share >= LEAST_SUCCESS)) {
-    const [first = ''] = during.failures;
-    found.push(`success was ${(share * 100).toFixed(2)} %: ${first}`);
+    const [failure = ''] = during.failures;
+    found.push(`success was ${(share * 100).toFixed(2)} %: ${failure}`);
   }
   const patience = Math.max(MAX_NEWCOMER_MS, floors.ms);
   if (during.newcomers.p99 > patience) {
@@ -63,14 +80,6 @@ export function judge(judged: Judged, floors: Floors): readonly string[] {
     const { p99 } = during[kind];
     if (p99 > most) found.push(`p99 of ${kind} was ${p99.toFixed(0)} ms of ${most.toFixed(0)}`);
   }
-  const { resident } = memory.before;
-  const most = Math.max(resident * MAX_MEMORY, resident + floors.mb);
-  if (memory.after.resident > most) {
-    const { resident: stayed, live } = memory.after;
-    const figures = `${stayed.toFixed(0)} MB of ${most.toFixed(0)}`;
-    found.push(`memory stayed at ${figures}; objects and buffers take ${live.toFixed(0)} MB`);
-  }
-  if (lostUpdates > 0) found.push(`${lostUpdates} accepted updates were lost`);
   return found;
 }
 

@@ -22,7 +22,8 @@ function observed(of: Partial<Observed> = {}): Observed {
 function problems(during: Partial<Observed>, resident = MEMORY.after.resident) {
   const memory = { ...MEMORY, after: { resident, live: 50 } };
   const rest = { memory, lostUpdates: 0, problems: [] };
-  return judge({ quiet: observed(), during: observed(during), ...rest }, FLOORS);
+  const seen = { quiet: observed(), first: observed(), during: observed(during) };
+  return judge({ ...seen, ...rest }, FLOORS);
 }
 
 describe('an attack', () => {
@@ -40,6 +41,12 @@ describe('an attack', () => {
     const found = problems(during);
     if (problem) expect(found).toEqual([expect.stringMatching(problem)]);
     else expect(found).toEqual([]);
+  });
+
+  it('is judged by what it does at first, too', () => {
+    const seen = { quiet: observed(), first: observed({ calls: latencies(81) }) };
+    const rest = { during: observed(), memory: MEMORY, lostUpdates: 0, problems: [] };
+    expect(judge({ ...seen, ...rest }, FLOORS)).toEqual(['at first p99 of calls was 81 ms of 80']);
   });
 
   it('is judged by the memory that stays', () => {

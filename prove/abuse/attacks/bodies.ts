@@ -160,7 +160,7 @@ async function openUpload(
   const { promise, resolve } = Promise.withResolvers<void>();
   socket.once('close', () => resolve());
   if (bytes === 0) socket.once('connect', () => resolve());
-  else socket.write(Buffer.alloc(bytes, '['), () => resolve());
+  else socket.write(Buffer.alloc(bytes, '"').fill('x', 1), () => resolve());
   const timer = setTimeout(resolve, SEND_MS);
   await promise;
   clearTimeout(timer);
