@@ -1,3 +1,5 @@
+import { FairTurns } from './fair-turns.ts';
+
 /** Takes a batch; a result for each item, in order. When it throws, all of its items fail. */
 export type RunBatch<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
 
@@ -5,15 +7,19 @@ interface Waiting<Item, Result> extends Pick<PromiseWithResolvers<Result>, 'reso
   readonly item: Item;
 }
 
+/** For what the callers of a batch do next: a thousand of them would else go on in one turn of the event loop. */
+const turns = new FairTurns();
+
 /**
  * Group commit: while one batch is on its way to the disk or the database, all that comes in waits for
- * the next, so that any number of items share one sync.
+ * the next, so that any number of items share one sync. Callers go on in the order in which they came.
  */
 export class GroupBatches<Item, Result> {
   readonly #most: number;
   readonly #run: RunBatch<Item, Result>;
   readonly #waiting: Waiting<Item, Result>[] = [];
   #draining: Promise<void> | undefined;
+  #settling = Promise.resolve();
 
   constructor(most: number, run: RunBatch<Item, Result>) {
     this.#most = most;
@@ -47,15 +53,24 @@ export class GroupBatches<Item, Result> {
       // The callers of the batch before go on while this one is under way.
       settle();
       settle = await running.then(
-        (results) => () => {
-          for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
-        },
-        (error: unknown) => () => {
-          for (const { reject } of batch) reject(error);
-        },
+        (results) => () => this.#settle(batch, ({ resolve }, at) => resolve(results[at] as Result)),
+        (error: unknown) => () => this.#settle(batch, ({ reject }) => reject(error)),
       );
     }
     this.#draining = undefined;
     settle();
+  }
+
+  #settle(
+    batch: readonly Waiting<Item, Result>[],
+    settleOne: (waiting: Waiting<Item, Result>, at: number) => void,
+  ): void {
+    this.#settling = this.#settling.then(async () => {
+      for (const [at, waiting] of batch.entries()) {
+        const turn = turns.enter();
+        if (turn) await turn;
+        settleOne(waiting, at);
+      }
+    });
   }
 }

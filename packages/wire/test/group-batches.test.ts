@@ -23,3 +23,24 @@ it('fails the items of a batch that failed, and no others', async () => {
   const added = await Promise.allSettled([works.add(1), works.add(2)]);
   expect(added).toMatchObject([{ status: 'rejected' }, { status: 'fulfilled', value: 2 }]);
 });
+
+it('lets others have their turn while the callers of a large batch go on, in order', async () => {
+  const callers = 200;
+  const batches = new GroupBatches<number, number>(callers, async (items) => items);
+  const order: number[] = [];
+  const turns: number[] = [0];
+  const count = () => {
+    turns.push(0);
+    if (order.length < callers) setImmediate(count);
+  };
+  const added = Array.from({ length: callers }, async (_, item) => {
+    order.push(await batches.add(item));
+    turns.push((turns.pop() ?? 0) + 1);
+    const end = performance.now() + 1;
+    while (performance.now() < end);
+  });
+  setImmediate(count);
+  await Promise.all(added);
+  expect(order).toEqual([...Array(callers).keys()]);
+  expect(Math.max(...turns)).toBeLessThan(callers / 4);
+});
