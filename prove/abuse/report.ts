@@ -104,11 +104,14 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
       problems.length === 0 ? 'held' : 'failed',
     ];
   });
-  const near = results.filter((result) => toRatio(result) <= AIM).length;
-  const nearAtFirst = results.filter(
+  // Those of a shutdown take as long as they take.
+  const attacked = results.filter(({ rounds }) => rounds.length > 0);
+  const near = attacked.filter((result) => toRatio(result) <= AIM);
+  const nearAtFirst = attacked.filter(
     ({ quiet, first }) => toRatio({ quiet, during: first }) <= AIM,
-  ).length;
-  const aim = `p99 of calls at most ${AIM} × quiet in ${near} of them, at first in ${nearAtFirst}`;
+  );
+  const counts = `${near.length} of ${attacked.length} attacks, at first in ${nearAtFirst.length}`;
+  const aim = `p99 of calls was at most ${AIM} × quiet in ${counts}`;
   const summary = `${passed} attacks held, ${failed} did not; ${aim}`;
   return [toMarkdownTable(HEAD, rows), ...found, summary].join('\n');
 }
