@@ -31,12 +31,15 @@ export function parseValue(text: string, limits: FrameLimits = FRAME_LIMITS): un
   return value;
 }
 
-/** Counts a text that comes in parts; BAD_INPUT as soon as it exceeds a limit. */
+/** Counts a text that comes in parts: BAD_INPUT for one that exceeds a limit, as soon as no id is read from it. */
 export function openCount(limits: FrameLimits = FRAME_LIMITS): (part: string) => void {
   const count = new JsonCount(limits);
+  let excess: JsonExcess | undefined;
+  let length = 0;
   return (part) => {
-    const excess = count.add(part);
-    if (excess) throw limitExceeded(excess, limits);
+    length += part.length;
+    excess ??= count.add(part);
+    if (excess && length > LARGE_TEXT) throw limitExceeded(excess, limits);
   };
 }
 

@@ -1,6 +1,6 @@
 import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { parseInTurns, parseValue, refusedId } from '../../src/transports/frame.ts';
+import { openCount, parseInTurns, parseValue, refusedId } from '../../src/transports/frame.ts';
 
 const reasonOf = (text: string) => {
   try {
@@ -55,5 +55,12 @@ describe('frames', () => {
     const refused = new FabricError('BAD_INPUT', 'refused', { details: { rpc_code: -32600 } });
     expect(refusedId(notEvenJson, refused)).toBeNull();
     expect(refusedId('{"id":7}', refused)).toBe(7);
+  });
+
+  it('that come in parts are counted: a small one is left to the parser, which finds its id', () => {
+    const count = openCount();
+    count(`{"id":7,"params":${'['.repeat(100)}`);
+    count('"'.padEnd(60_000, 'x'));
+    expect(() => count('x'.repeat(10_000))).toThrow(expect.objectContaining({ code: 'BAD_INPUT' }));
   });
 });
