@@ -21,6 +21,16 @@ function done(answer: string) {
   return { state: 'succeeded', agentId: 'subject', final: { answer }, result: { answer } } as const;
 }
 
+/** The engine with some of its steps replaced. */
+function withSteps(engine: JobEngine, steps: Partial<JobEngine>): JobEngine {
+  return new Proxy(engine, {
+    get: (target, name) => {
+      const own = Reflect.get(Object.hasOwn(steps, name) ? steps : target, name);
+      return typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
+}
+
 describe('job runner', () => {
   let engine: JobEngine;
   let runners: JobRunner[];
@@ -128,7 +138,7 @@ describe('job runner', () => {
 
   it('begins the job of one principal before the last of many that it claimed with it', async () => {
     const begun: string[] = [];
-    for (let n = 0; n < 40; n += 1) await submit({ principalId: 'flood' });
+    for (let n = 0; n < 30; n += 1) await submit({ principalId: 'flood' });
     const last = await submit({ principalId: 'ordinary' });
     start(async (call, context) => {
       for (const end = performance.now() + 1; performance.now() < end; );
@@ -136,8 +146,30 @@ describe('job runner', () => {
       return await echo(call, context);
     });
     await ended(last);
-    await expect.poll(() => begun.length).toBe(41);
-    expect(begun.indexOf('ordinary')).toBeLessThan(20);
+    await expect.poll(() => begun.length).toBe(31);
+    expect(begun.indexOf('ordinary')).toBeLessThan(15);
+  });
+
+  it('begins a bounded number of quick jobs at once, and runs all slow ones side by side', async () => {
+    let running = 0;
+    let most = 0;
+    const gate = Promise.withResolvers<void>();
+    start(async (call) => {
+      running += 1;
+      most = Math.max(most, running);
+      const { task } = call as { task: string };
+      if (task === 'slow') await gate.promise;
+      running -= 1;
+      return done('ok');
+    });
+    const several = (task: string) =>
+      Promise.all(Array.from({ length: 100 }, () => submit({ call: { task } })));
+    for (const id of await several('quick')) await ended(id);
+    expect(most).toBeLessThanOrEqual(32);
+    const slow = await several('slow');
+    await expect.poll(() => running).toBe(100);
+    gate.resolve();
+    for (const id of slow) await ended(id);
   });
 
   it('runs no more at once than it may', async () => {
@@ -306,6 +338,39 @@ describe('job runner', () => {
       error: { details: { confirmed: true } },
     });
     expect(cancelled).toEqual([{ task: 't1' }]);
+  });
+
+  it('sends nothing after a pause in which another worker took the job', async () => {
+    const pause = Promise.withResolvers<void>();
+    let isPaused = false;
+    const late = <Args extends unknown[], Result>(work: (...args: Args) => Promise<Result>) => {
+      return async (...args: Args) => {
+        const result = await work(...args);
+        isPaused = true;
+        await pause.promise;
+        return result;
+      };
+    };
+    const paused = withSteps(engine, {
+      markSent: late((claim) => engine.markSent(claim)),
+      renew: late((claims, leaseMs) => engine.renew(isPaused ? [] : claims, leaseMs)),
+    });
+    const sent: string[] = [];
+    const send =
+      (by: string): RunJob =>
+      async (_, { markSent }) => {
+        await markSent();
+        sent.push(by);
+        return done(by);
+      };
+    const first = start(send('first'), { engine: paused });
+    const id = await submit({ idempotent: true });
+    await expect.poll(() => isPaused).toBe(true);
+    start(send('second'));
+    expect(await ended(id)).toMatchObject({ result: { answer: 'second' } });
+    pause.resolve();
+    await expect.poll(() => first.active).toBe(0);
+    expect(sent).toEqual(['second']);
   });
 
   it('gives back what it has not sent when it stops, and leaves nothing half done', async () => {

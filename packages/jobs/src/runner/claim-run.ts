@@ -21,6 +21,7 @@ export interface ClaimRunOptions {
   readonly engine: JobEngine;
   readonly run: RunJob;
   readonly cancelUpstream: CancelUpstream | undefined;
+  readonly leaseMs: number;
   /** So long may a call take to end after its signal aborted. */
   readonly cancelGraceMs: number;
   readonly clock: Clock;
@@ -170,10 +171,29 @@ export class ClaimRun {
   async #markSent(): Promise<void> {
     this.#call.signal.throwIfAborted();
     if (this.#isSent) return;
-    await this.#mustHold(() => this.#options.engine.markSent(this.claim));
-    this.#isSent = true;
-    await this.#turn();
+    await this.#mustHoldToSend(async () => {
+      const isHeld = await this.#options.engine.markSent(this.claim);
+      // At once: a job that counts as sent is not given back at a shutdown.
+      if (isHeld) this.#isSent = true;
+      return isHeld;
+    });
     this.#call.signal.throwIfAborted();
+  }
+
+  /**
+   * A step right before something is sent. Until it is stored and noticed this process may have stood still for as
+   * long as its lease lasts, and another worker may have the job.
+   */
+  async #mustHoldToSend(step: () => Promise<boolean>): Promise<void> {
+    const { engine, clock, leaseMs } = this.#options;
+    const renew = async () => (await engine.renew([this.claim], leaseMs))[0]?.held === true;
+    let since = clock.monotonic();
+    await this.#mustHold(step);
+    await this.#turn();
+    while (clock.monotonic() - since > leaseMs / 2) {
+      since = clock.monotonic();
+      await this.#mustHold(renew);
+    }
   }
 
   /** Jobs are claimed, and marked, many at a time. */
@@ -202,7 +222,7 @@ export class ClaimRun {
     if (this.#call.signal.aborted) onAbort();
     try {
       const given = await answers.promise;
-      await this.#mustHold(() => engine.resume(this.claim));
+      await this.#mustHoldToSend(() => engine.resume(this.claim));
       return given;
     } finally {
       this.#answers = undefined;

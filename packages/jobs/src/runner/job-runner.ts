@@ -38,6 +38,12 @@ const PRUNE_AT_ONCE = 500;
 /** A job that changes often is looked at no more often than this. */
 const LOOK_EVERY_MS = 100;
 const WEBHOOKS_AT_ONCE = 16;
+/**
+ * So many jobs at once may have begun this short ago. Quick ones are done by then, and others do not wait while
+ * hundreds of them go on together; of slow ones `concurrency` still come to run side by side within a second.
+ */
+const FRESH_JOBS = 32;
+const FRESH_MS = 100;
 
 export class JobRunner {
   readonly #options: JobRunnerOptions;
@@ -47,6 +53,7 @@ export class JobRunner {
   readonly #leaseMs: number;
   readonly #concurrency: number;
   readonly #active = new Map<ClaimRun, Promise<void>>();
+  #fresh = 0;
   readonly #deliveries = new Set<Promise<void>>();
   readonly #timers: NodeJS.Timeout[] = [];
   #stopHints: () => void = () => {};
@@ -65,7 +72,8 @@ export class JobRunner {
     this.#leaseMs = options.leaseMs ?? 30_000;
     this.#concurrency = options.concurrency ?? 256;
     const { engine, run, cancelUpstream } = options;
-    this.#runOptions = { engine, run, cancelUpstream, cancelGraceMs, clock, log };
+    const leaseMs = this.#leaseMs;
+    this.#runOptions = { engine, run, cancelUpstream, leaseMs, cancelGraceMs, clock, log };
   }
 
   get active(): number {
@@ -124,17 +132,23 @@ export class JobRunner {
     const sinceMs = this.#runOptions.clock.monotonic() - this.#renewedAt;
     if (this.#active.size > 0 && sinceMs > this.#leaseMs / 2) await this.#renew();
     for (;;) {
-      const limit = this.#concurrency - this.#active.size;
-      if (limit <= 0 || this.#isStopped) return;
-      const some = Math.min(limit, 64);
-      const options = { leaseMs: this.#leaseMs, limit: some };
+      const limit = this.#room();
+      if (limit === 0 || this.#isStopped) return;
+      const options = { leaseMs: this.#leaseMs, limit };
       const claims = await this.#engine.claim({
         ...options,
         ...(perAgent !== undefined && { perAgent }),
       });
       for (const claim of claims) this.#begin(claim);
-      if (claims.length < some) return;
+      if (claims.length < limit) return;
     }
+  }
+
+  /** For how many jobs; to claim them one by one costs as much for each as for half of them together. */
+  #room(): number {
+    const fresh = FRESH_JOBS - this.#fresh;
+    if (fresh < FRESH_JOBS / 2) return 0;
+    return Math.max(0, Math.min(fresh, this.#concurrency - this.#active.size));
   }
 
   #begin(claim: Claim): void {
@@ -148,11 +162,20 @@ export class JobRunner {
     };
     if (this.#active.size === 0) this.#renewedAt = this.#runOptions.clock.monotonic();
     const stopWatching = this.#engine.watch(claim.job.id, look);
+    this.#fresh += 1;
+    let isFresh = true;
+    const grow = () => {
+      if (isFresh) this.#fresh -= 1;
+      isFresh = false;
+      if (this.#room() > 0) this.#wake();
+    };
+    const growing = setTimeout(grow, FRESH_MS);
     const done = run.work().finally(() => {
       stopWatching();
       clearTimeout(looking);
+      clearTimeout(growing);
       this.#active.delete(run);
-      this.#wake();
+      grow();
     });
     this.#active.set(run, done);
   }
