@@ -66,9 +66,13 @@ export class Budgets {
     this.#sessions.note(principalId, { entries: 0, bytes: bytes + WRITE_BYTES });
   }
 
-  /** To be called before the session is created. */
-  async addSession(principalId: string, sessionId: string, bytes: number): Promise<void> {
-    await this.#reserve(principalId, { entries: 1, bytes: bytes + WRITE_BYTES });
+  /** Refused as by `reserve`, also when the principal has too many sessions. */
+  reserveSession(principalId: string, bytes: number): Promise<void> | undefined {
+    return this.#reserve(principalId, { entries: 1, bytes: bytes + WRITE_BYTES });
+  }
+
+  /** To be called before the session is created, when nothing but its id can refuse it any more. */
+  async addSession(principalId: string, sessionId: string): Promise<void> {
     await this.#write(principalId, { kind: 'put', key: sessionKey(sessionId), value: true });
   }
 

@@ -84,7 +84,7 @@ export function createServices({
   const budgets = new Budgets(given);
   const timers = new SessionTimers(store, clock);
   const access = new SessionAccess(store, timers);
-  const sessionIndex = new SessionIndex(store, limits);
+  const sessionIndex = new SessionIndex(given);
   const base = { ...given, feeds, budgets, timers, access, sessionIndex };
   const bindings = new Bindings(base);
   const presence = new Presence(base);

@@ -71,8 +71,9 @@ export class Sessions {
       parent: wanted.parent ?? null,
     };
     const member = await this.#newMember(caller, 'owner');
-    await budgets.addSession(principalId, session_id, jsonBytes(meta));
+    await budgets.reserveSession(principalId, jsonBytes(meta));
     await this.#options.sessionIndex.add(caller, session_id);
+    await budgets.addSession(principalId, session_id);
     const { ok } = await store.commit(partitionOf.session(session_id), {
       writes: [
         { kind: 'put', key: META, value: meta },
@@ -104,8 +105,9 @@ export class Sessions {
       if (before && isSameMember(before, member)) {
         return await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
       }
+      const commit = toJoinCommit(snapshot, member, limits);
       await this.#options.sessionIndex.add(caller, sessionId);
-      const { ok } = await store.commit(partition, toJoinCommit(snapshot, member, limits));
+      const { ok } = await store.commit(partition, commit);
       if (!ok) continue;
       await this.#options.sessionIndex.announce(caller, sessionId);
       await this.#catchUp(caller, member.epoch);

@@ -49,14 +49,14 @@ export class SharedBuffer {
     const { limits } = this.#options;
     const { session_id: sessionId, metadata } = chunk;
     const { meta } = await this.#admit(caller, sessionId, 'writer');
-    const content = toBytes(chunk);
-    const bytes = content.byteLength;
+    assertContent(chunk);
+    const bytes = Buffer.byteLength(chunk.content, chunk.encoding);
     assertSize('chunk_bytes', bytes, limits);
     assertSize('metadata_bytes', jsonBytes(metadata), limits);
-    const chunk_id = chunkIdOf(content);
+    const chunk_id = chunkIdOf(chunk);
     const known = await this.#index.get(sessionId, chunk_id);
     if (known) await this.#noteAgain(sessionId, known, chunk);
-    else await this.#add(caller, chunk, content, chunk_id, meta.principal);
+    else await this.#add(caller, chunk, { chunk_id, bytes, owner: meta.principal });
     if (chunk.retain) await this.#index.retain(sessionId, chunk_id, caller.agentId);
     const { media_type } = known ?? chunk;
     return { chunk_id, bytes, media_type, deduplicated: known !== undefined };
@@ -127,13 +127,10 @@ export class SharedBuffer {
   async #add(
     caller: Caller,
     chunk: NewChunk,
-    content: Buffer,
-    chunk_id: string,
-    owner: string,
+    { chunk_id, bytes, owner }: { chunk_id: string; bytes: number; owner: string },
   ): Promise<void> {
     const { store, clock, budgets } = this.#options;
     const { session_id: sessionId, media_type, metadata, encoding } = chunk;
-    const bytes = content.byteLength;
     using _ = await this.#meter.hold({
       name: sessionId,
       more: { entries: 1, bytes },
@@ -152,10 +149,13 @@ export class SharedBuffer {
   }
 }
 
-function toBytes({ content, encoding }: NewChunk): Buffer {
-  const bytes = Buffer.from(content, encoding);
-  if (bytes.toString(encoding) === content) return bytes;
-  throw failure('bad_params/content', { encoding });
+/** Text that is UTF-8, or base64 as it is usually written. */
+function assertContent({ content, encoding }: NewChunk): void {
+  const isRight =
+    encoding === 'utf8'
+      ? content.isWellFormed()
+      : Buffer.from(content, encoding).toString(encoding) === content;
+  if (!isRight) throw failure('bad_params/content', { encoding });
 }
 
 function cut(body: ChunkBody, info: ChunkRecord, { offset, length, encoding: asked }: ChunkPart) {

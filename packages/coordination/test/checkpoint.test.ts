@@ -7,7 +7,7 @@ import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
 const BYTES_PER_PART = 1000;
 
 /** A machine, a checkpoint of it that begins with 10,000 bytes of log, and what it reported. */
-function world() {
+function world(bytesPerPart = BYTES_PER_PART) {
   const machine = new CoordinationMachine();
   const errors: object[] = [];
   const broken = new Set<string>();
@@ -18,7 +18,7 @@ function world() {
     },
     log: { ...silentLog, error: (fields: object) => void errors.push(fields) },
     smallestLogBytes: 10_000,
-    bytesPerPart: BYTES_PER_PART,
+    bytesPerPart,
   });
   const put = (partition: string, key: string, length: number) => {
     const writes = [{ kind: 'put', key, value: 'x'.repeat(length) }] as const;
@@ -46,6 +46,16 @@ describe('a checkpoint', () => {
     expect(slices.map(({ truncate }) => truncate).filter(Boolean)).toEqual([
       { sequence: 500, now: 1000 },
     ]);
+  });
+
+  it('makes no more than some hundred small partitions with each batch', () => {
+    const { checkpoint, put } = world(64 * 1_024);
+    for (let n = 0; n < 2_000; n += 1) put(`p${n}`, 'k', 10);
+    const slices = [checkpoint.slice(2_000, 1_000)];
+    while (checkpoint.isRunning) slices.push(checkpoint.slice(2_000, 1_000));
+    const sizes = slices.map(({ snapshots }) => snapshots.length);
+    expect(Math.max(...sizes)).toBeLessThan(300);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(2_000);
   });
 
   it('keeps pace with the log when that grows faster', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { keyOf, partitionOf } from '../src/partitions.ts';
 import { type Client, World } from './support/world.ts';
 
@@ -463,6 +463,44 @@ describe('sessions', () => {
     expect(await b.refused('session_manager.create', { metadata })).toMatchObject(
       quota('metadata_bytes'),
     );
+  });
+
+  it('leave nothing behind that were refused', async () => {
+    await using world = new World({ limits: { sessions_per_agent: 1, members_per_session: 1 } });
+    const [a, b] = [await world.agent('a'), await world.agent('b', 'elsewhere')];
+    const { session_id } = await a.call('session_manager.create', { open: true });
+    const held = async () => {
+      const names = [partitionOf.agent('b'), partitionOf.principal('elsewhere')];
+      const read = [partitionOf.budget('ci'), ...names].map((name) => world.store.read(name));
+      return (await Promise.all(read)).map(({ entries }) => [...entries.keys()]);
+    };
+    const before = await held();
+    await a.refused('session_manager.create', {});
+    await b.refused('session_manager.join', { session_id });
+    expect(await held()).toEqual(before);
+  });
+
+  it('are not listed for each one that an agent is refused', async () => {
+    const limit = 100;
+    await using world = new World({ limits: { sessions_per_agent: limit } });
+    const client = await world.agent('a');
+    const sessions = [];
+    for (let n = 0; n < limit; n += 1) {
+      sessions.push(await client.call('session_manager.create', {}));
+    }
+    const { read } = world.store;
+    let lists = 0;
+    vi.spyOn(world.store, 'read').mockImplementation((name, keys) => {
+      const isList = name === partitionOf.agent('a') && keys === undefined;
+      if (isList) lists += 1;
+      if (isList) world.clock.advance(1);
+      return read(name, keys);
+    });
+    for (let n = 0; n < limit; n += 1) await client.refused('session_manager.create', {});
+    expect(lists).toBe(1);
+    world.clock.advance(1_000);
+    await client.call('session_manager.end', { session_id: sessions[0]?.session_id ?? '' });
+    await client.call('session_manager.create', {});
   });
 
   it('cannot be created under an id that is in use', async () => {

@@ -196,12 +196,12 @@ export class ChunkIndex {
 /** As it is kept; before it named its encoding, only the hash can tell. */
 export function toChunkBody(value: Json, chunkId: string): ChunkBody {
   if (typeof value !== 'string') return chunkBodySchema.parse(value);
-  const isText = chunkIdOf(Buffer.from(value, 'utf8')) === chunkId;
+  const isText = chunkIdOf({ encoding: 'utf8', content: value }) === chunkId;
   return { encoding: isText ? 'utf8' : 'base64', content: value };
 }
 
-export function chunkIdOf(content: Buffer): string {
-  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
+export function chunkIdOf({ content, encoding }: ChunkBody): string {
+  return `sha256:${createHash('sha256').update(content, encoding).digest('hex')}`;
 }
 
 export const infoKey = (chunkId: string) => `info/${chunkId}`;

@@ -9,8 +9,10 @@ import type { LogBatch, SnapshotRow } from './log-thread.ts';
 import { toParts } from './partition-parts.ts';
 
 const SMALLEST_LOG_BYTES = 8 * 1024 * 1024;
-const BYTES_PER_PART = 256 * 1024;
+const BYTES_PER_PART = 64 * 1024;
 const PARTS_PER_SLICE = 4;
+/** Of a part: what making one takes, however little it holds, counts as so much. */
+const LEAST_SHARE = 1 / 64;
 /** Of what a batch brings to the log, when that is more: or the log would outgrow its checkpoint. */
 const SHARE_PER_SLICE = 1 / 4;
 
@@ -95,6 +97,7 @@ export class LogCheckpoint {
   }
 
   #fill(snapshots: SnapshotRow[], run: Run): Slice {
+    const least = LEAST_SHARE * this.#bytesPerPart;
     const enough = Math.max(PARTS_PER_SLICE * this.#bytesPerPart, SHARE_PER_SLICE * run.arrived);
     run.arrived = 0;
     for (let bytes = 0; bytes < enough; ) {
@@ -102,7 +105,7 @@ export class LogCheckpoint {
       if (done === true) return this.#end(snapshots, run);
       if (row.isLast) run.left.delete(row.partition);
       snapshots.push(row);
-      bytes += row.partition.length + row.text.length;
+      bytes += Math.max(row.partition.length + row.text.length, least);
       run.bytes += row.text.length;
     }
     return { snapshots };

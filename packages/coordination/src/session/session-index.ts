@@ -2,22 +2,33 @@
 // one too many, but never lack one. The log of a principal has an event for each change.
 
 import type { Json } from '@starloom/core';
-import type { CoordinationStore, Write } from '../coordination-store.ts';
+import type { Write } from '../coordination-store.ts';
 import { partitionOf } from '../partitions.ts';
-import { assertCount, type CoordinationLimits } from '../quota/limits.ts';
+import { Meter } from '../quota/meter.ts';
+import type { Services } from '../services.ts';
 
 export interface Participant {
   readonly agentId: string;
   readonly principalId: string;
 }
 
-export class SessionIndex {
-  readonly #store: CoordinationStore;
-  readonly #limits: CoordinationLimits;
+type SessionIndexOptions = Pick<Services, 'store' | 'clock' | 'limits'>;
 
-  constructor(store: CoordinationStore, limits: CoordinationLimits) {
+export class SessionIndex {
+  readonly #store: SessionIndexOptions['store'];
+  readonly #limits: SessionIndexOptions['limits'];
+  /** By agent. */
+  readonly #sessions: Meter;
+
+  constructor({ store, clock, limits }: SessionIndexOptions) {
     this.#store = store;
     this.#limits = limits;
+    this.#sessions = new Meter({
+      limits,
+      clock,
+      entries: 'sessions_per_agent',
+      fix: 'leave or end sessions that are not needed, or use another agent',
+    });
   }
 
   async of(agentId: string): Promise<readonly string[]> {
@@ -41,9 +52,9 @@ export class SessionIndex {
   }
 
   async add({ agentId, principalId }: Participant, sessionId: string): Promise<void> {
-    const known = await this.of(agentId);
-    const isKnown = known.includes(sessionId);
-    if (!isKnown) assertCount('sessions_per_agent', known.length + 1, this.#limits);
+    const isKnown = (await this.#find(agentId, OPEN, [sessionId])).length > 0;
+    const count = async () => (await this.of(agentId)).length;
+    if (!isKnown) await this.#sessions.reserveOne(agentId, count);
     const writes = (key: string) => [{ kind: 'put', key, value: OPEN }] as const;
     await Promise.all([
       isKnown || this.#store.commit(partitionOf.agent(agentId), { writes: writes(sessionId) }),
@@ -70,8 +81,8 @@ export class SessionIndex {
     await this.#leave(participant, sessionId, ended);
   }
 
-  async #find(agentId: string, value: Json): Promise<readonly string[]> {
-    const { entries } = await this.#store.read(partitionOf.agent(agentId));
+  async #find(agentId: string, value: Json, among?: string[]): Promise<readonly string[]> {
+    const { entries } = await this.#store.read(partitionOf.agent(agentId), among);
     return [...entries].filter(([, entry]) => entry.value === value).map(([id]) => id);
   }
 
