@@ -233,9 +233,10 @@ export class FairTurns {
 
 /**
  * For events of streams, asked between two of them: there is one event loop. A call takes some turns, and
- * each of them is so much longer while agents talk as fast as they can.
+ * each of them is so much longer while agents talk as fast as they can. With turns of a millisecond forty
+ * such agents get a tenth more through, and the p99 of other calls doubles.
  */
-export const streamTurns = new FairTurns({ ms: 1 });
+export const streamTurns = new FairTurns({ ms: 0.1 });
 
 /** For results, of which a call has one: many that come at once are passed on together. */
 export const resultTurns = new FairTurns({ gathers: true });

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { connectionFailure, FabricError } from '@starloom/core';
 import type { Dispatcher } from 'undici';
 import { failure } from './reasons.ts';
+import { utf8Text } from './utf8-text.ts';
 
 const HELD_BYTES = 65_536;
 const LINGER_MS = 1_000;
@@ -105,7 +106,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     const { bytes, isWhole } = isTooLarge ? NOTHING : await this.read(limit);
     if (!isWhole) throw failure('result_too_large', { limit });
     if (!isUtf8(bytes)) throw failure('invalid_utf8');
-    return bytes.toString('utf8');
+    return utf8Text(bytes);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

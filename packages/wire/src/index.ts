@@ -109,4 +109,5 @@ export {
   teeLog,
 } from './telemetry/telemetry.ts';
 export { ThreadedFile } from './threaded-file.ts';
+export { utf8Text } from './utf8-text.ts';
 export { whenDrained } from './when-drained.ts';

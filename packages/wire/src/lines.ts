@@ -5,6 +5,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { failure } from './reasons.ts';
+import { utf8Text } from './utf8-text.ts';
 
 interface LineSplitterOptions {
   /** `line`: \n ends a line, the limit is per line. `event`: \n, \r and \r\n do, and the limit
@@ -58,7 +59,7 @@ export class LineSplitter {
 
   *#lines(bytes: Buffer): Generator<string, void, undefined> {
     const valid = isUtf8(bytes);
-    const text = valid ? bytes.toString('utf8') : bytes.toString('latin1');
+    const text = valid ? utf8Text(bytes) : bytes.toString('latin1');
     const oneByteEach = text.length === bytes.length;
     let start = 0;
     let lineFeed = text.indexOf('\n');
@@ -141,7 +142,7 @@ export class LineSplitter {
   }
 
   #decode(bytes: Buffer): string | undefined {
-    if (isUtf8(bytes)) return bytes.toString('utf8');
+    if (isUtf8(bytes)) return utf8Text(bytes);
     if (!this.#onBadLine) throw failure('invalid_utf8');
     this.#onBadLine('invalid_utf8');
     return undefined;

@@ -43,7 +43,7 @@ export function openCount(limits: FrameLimits = FRAME_LIMITS): (part: string) =>
   };
 }
 
-/** The same of a large text that was counted while it came, with a wait for the next turn between the steps. */
+/** The same of a large text that was counted while it came, with a wait for the next turn after each step. */
 export async function parseInTurns(
   text: string,
   nextTurn: () => Promise<void> | undefined,
@@ -53,6 +53,7 @@ export async function parseInTurns(
   const value = parseJson(text);
   await nextTurn();
   assertClean(value, text, limits);
+  await nextTurn();
   return value;
 }
 

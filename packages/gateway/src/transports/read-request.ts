@@ -2,6 +2,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { utf8Text } from '@starloom/wire';
 import { failure } from '../reasons.ts';
 
 /** Nearly every request asks for this; it need not be parsed again. */
@@ -49,7 +50,7 @@ interface BodyReading {
   readonly proceed: () => void;
   /** When to go on with so many bytes: all that is done with them takes time of the event loop. */
   readonly begin: (bytes: number) => Turn;
-  /** When to read on: of a large body the system has megabytes ready at once. */
+  /** When to take the next part of a large body: the system has megabytes of it ready at once. */
   readonly pace: () => Turn;
   /** Looks at each part as it comes; throws where the body is to be refused for it. */
   readonly count?: ((part: string) => void) | undefined;
@@ -70,24 +71,48 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
     proceed();
     const body = new GrowingBody(declared);
     let isOver = false;
+    let hasEnded = false;
+    let isWaiting = false;
     const refuse = (error: unknown) => {
       isOver = true;
       body.free();
       share.giveBack();
       reject(error);
     };
-    const onData = (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       try {
         if (body.length + chunk.length > limit) throw failure('body_too_large', { limit });
         // All that counts in JSON is one byte in UTF-8, too.
         count?.(chunk.toString('latin1'));
-        share.take(chunk.length);
+        share.hold(body.bytesWith(chunk));
         body.add(chunk);
-        if (body.length >= PACED_BYTES) pauseUntil(pace(), request);
       } catch (error) {
         request.off('data', onData).pause();
         refuse(error);
       }
+    };
+    const onData = (chunk: Buffer) => {
+      const turn = count || body.length >= PACED_BYTES ? pace() : undefined;
+      if (!turn) return take(chunk);
+      request.pause();
+      isWaiting = true;
+      void turn.then(() => {
+        isWaiting = false;
+        if (isOver) return;
+        request.resume();
+        take(chunk);
+        // That of the last part comes although the request is paused.
+        if (hasEnded && !isOver) end();
+      });
+    };
+    const end = () => {
+      hasEnded = true;
+      if (isWaiting) return;
+      isOver = true;
+      const bytes = body.bytes();
+      const turn = begin(bytes.length);
+      if (turn) void turn.then(() => finish(bytes));
+      else finish(bytes);
     };
     const finish = (bytes: Buffer) => {
       try {
@@ -100,16 +125,10 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
       }
     };
     const leave = () => {
-      if (!isOver) refuse(GONE);
+      if (!isOver && !hasEnded) refuse(GONE);
     };
     request.on('data', onData);
-    request.on('end', () => {
-      isOver = true;
-      const bytes = body.bytes();
-      const turn = begin(bytes.length);
-      if (turn) void turn.then(() => finish(bytes));
-      else finish(bytes);
-    });
+    request.on('end', end);
     request.on('error', leave);
     request.on('close', leave);
   });
@@ -157,8 +176,8 @@ export function isGone(error: unknown): boolean {
 }
 
 /**
- * A large body of a known length is copied into one block: the system takes that back when it is freed.
- * The block is made when much of it has come: to announce a large body costs a client nothing.
+ * A large body of a known length is copied into one block: the system takes that back when it is freed. The block is
+ * made when much of it has come: to announce a large body costs a client nothing, and takes nothing of its budget.
  */
 class GrowingBody {
   length = 0;
@@ -170,10 +189,20 @@ class GrowingBody {
     this.#declared = declared;
   }
 
+  /** How much it holds when it has this chunk, too. */
+  bytesWith({ length }: Buffer): number {
+    const bytes = this.length + length;
+    return this.#isBlock(bytes) ? this.#declared : bytes;
+  }
+
+  #isBlock(bytes: number): boolean {
+    return bytes >= LARGE_BYTES && bytes <= this.#declared;
+  }
+
   add(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.length += chunk.length;
-    if (this.length < LARGE_BYTES || this.length > this.#declared) return;
+    if (!this.#isBlock(this.length)) return;
     this.#block ??= Buffer.allocUnsafeSlow(this.#declared);
     let at = this.length - this.#chunks.reduce((sum, { length }) => sum + length, 0);
     for (const part of this.#chunks.splice(0)) {
@@ -202,7 +231,7 @@ const BYTE_ORDER_MARK = '\ufeff';
 
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw failure('invalid_utf8');
-  const text = bytes.toString('utf8');
+  const text = utf8Text(bytes);
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }
 
@@ -248,9 +277,10 @@ class BodyShare {
     this.#principalId = principalId;
   }
 
-  take(bytes: number): void {
-    this.#budget.take(this.#principalId, bytes);
-    this.#taken += bytes;
+  /** So many bytes from now on. */
+  hold(bytes: number): void {
+    this.#budget.take(this.#principalId, bytes - this.#taken);
+    this.#taken = bytes;
   }
 
   giveBack(): void {

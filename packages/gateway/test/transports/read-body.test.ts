@@ -89,6 +89,24 @@ describe('a large body', () => {
     budget.take('ann', 64 * 1024 ** 2);
   });
 
+  it('counts as all that it declares when much of it has come', async () => {
+    await using upload = await openUpload(LIMIT);
+    const { incoming, sending } = upload;
+    const budget = new BodyBudget();
+    budget.take('ann', 64 * 1024 ** 2 - LIMIT / 2);
+    const body = readBody(incoming, {
+      limit: LIMIT,
+      share: budget.open('ann'),
+      begin: () => undefined,
+      proceed: () => {},
+      pace: () => undefined,
+    });
+    sending.write('x'.repeat(LIMIT / 4));
+    const error = FabricError.from(await body.catch((cause: unknown) => cause));
+    expect(error.details.reason).toBe('bodies_in_progress');
+    budget.take('ann', LIMIT / 2);
+  });
+
   it('whose client leaves while it waits for its turn is given up', async () => {
     await using upload = await openUpload(LIMIT);
     const { incoming, sending } = upload;

@@ -6,7 +6,7 @@ import { type Compiler, numberOf, type SchemaFields } from './schema-fields.ts';
 import { type Check, sizeOf } from './validation.ts';
 
 /** In units of work. */
-const MAX_WRITTEN = 16_384;
+const MAX_WRITTEN = 4_096;
 
 export function arrayChecks(schema: SchemaFields, compiler: Compiler): Check[] {
   return [
