@@ -43,6 +43,8 @@ interface HttpSessionOptions {
   readonly face: McpFace;
   readonly log: Log;
   readonly budget: EventBudget;
+  /** A request of it ended, or the client began or stopped to listen. */
+  readonly onUsed: (session: HttpSession) => void;
   /** Called once. */
   readonly onClosed: (session: HttpSession) => void;
 }
@@ -258,6 +260,7 @@ export class HttpSession {
 
   #touch(): void {
     this.#lastUsed = performance.now();
+    this.#options.onUsed(this);
   }
 
   async #note(message: JSONRPCMessage): Promise<void> {

@@ -56,7 +56,9 @@ const initializeSchema = z.looseObject({
 export class HttpSessions {
   readonly #options: HttpSessionsOptions;
   readonly #limits: SessionLimits;
+  /** The one that was not used for the longest time comes first. */
   readonly #sessions = new Map<string, HttpSession>();
+  readonly #byPrincipal = new Map<string, Set<HttpSession>>();
   /** Sessions of other gateways that are being taken up. */
   readonly #adopting = new Map<string, Promise<HttpSession>>();
   readonly #shared: SharedSessions | undefined;
@@ -155,22 +157,40 @@ export class HttpSessions {
   }
 
   #open(connection: Connection, named: { id: string; nonce?: string }): HttpSession {
-    const { id } = connection.principal;
-    const own = [...this.#sessions.values()].filter(({ principalId }) => principalId === id);
+    const own = this.#byPrincipal.get(connection.principal.id);
     const { perPrincipal, all } = this.#limits;
-    if (own.length >= perPrincipal)
+    if (own && own.size >= perPrincipal)
       makeRoom(own, () => failure('too_many_sessions/own', { allowed: perPrincipal }));
     if (this.#sessions.size >= all)
-      makeRoom([...this.#sessions.values()], () => failure('too_many_sessions', { allowed: all }));
+      makeRoom(this.#sessions.values(), () => failure('too_many_sessions', { allowed: all }));
     const session = new HttpSession(connection, {
       ...this.#options,
       ...named,
       shared: named.nonce === undefined ? undefined : this.#shared,
       budget: this.#budget,
-      onClosed: (closed) => this.#sessions.delete(closed.id),
+      onUsed: (used) => {
+        if (this.#remove(used)) this.#add(used);
+      },
+      onClosed: (closed) => this.#remove(closed),
     });
-    this.#sessions.set(session.id, session);
+    this.#add(session);
     return session;
+  }
+
+  #add(session: HttpSession): void {
+    const { id, principalId } = session;
+    this.#sessions.set(id, session);
+    const own = this.#byPrincipal.get(principalId);
+    if (own) own.add(session);
+    else this.#byPrincipal.set(principalId, new Set([session]));
+  }
+
+  /** False when it was not there. */
+  #remove(session: HttpSession): boolean {
+    const { id, principalId } = session;
+    const own = this.#byPrincipal.get(principalId);
+    if (own?.delete(session) && own.size === 0) this.#byPrincipal.delete(principalId);
+    return this.#sessions.delete(id);
   }
 
   #sweep(): void {
@@ -197,13 +217,8 @@ function isHandshake(headers: IncomingHttpHeaders, body: unknown): boolean {
   return acceptsBoth(headers) && initializeSchema.safeParse(body).success;
 }
 
-/** Closes the one that was not used for the longest time; throws when all are in use. */
-function makeRoom(sessions: readonly HttpSession[], refusal: () => FabricError): void {
-  let oldest: HttpSession | undefined;
-  for (const session of sessions) {
-    if (session.isBusy || (oldest && oldest.idleMs >= session.idleMs)) continue;
-    oldest = session;
-  }
-  if (!oldest) throw refusal();
-  void oldest.close();
+/** Closes the first that is not in use; throws when all are. */
+function makeRoom(sessions: Iterable<HttpSession>, refusal: () => FabricError): void {
+  for (const session of sessions) if (!session.isBusy) return void session.close();
+  throw refusal();
 }

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { settlesWithin } from '@starloom/wire';
+import { atTurnEnd, settlesWithin } from '@starloom/wire';
 import { WebSocket, WebSocketServer } from 'ws';
 import { failure } from '../reasons.ts';
 import type { MessageChannel } from './message-channel.ts';
@@ -19,6 +19,8 @@ interface WebSocketOptions {
 const SUBPROTOCOL = 'mcp';
 const MAX_BUFFERED = 1 << 20;
 const PINGS_PER_SECOND = 100;
+/** A client that sends too many is cut off after so long, in which nothing of it is read: it cannot come back at once. */
+const CUT_OFF_MS = 1_000;
 /** How long a client may take to answer a close; one that does not read never does. */
 const FAREWELL_MS = 2_000;
 
@@ -124,11 +126,20 @@ function end(webSocket: WebSocket, code: number, reason?: string): void {
   webSocket.resume();
 }
 
-/** A client that floods us with pings is cut off: each costs work, and an unread pong memory. */
+/**
+ * A client that floods us with pings is cut off: each costs work, and an unread pong memory. Of pings that came
+ * together the last one is answered, for all of them (RFC 6455, section 5.5.3).
+ */
 function answerPings(webSocket: WebSocket, socket: Socket): void {
   let since = performance.now();
   let pings = 0;
-  webSocket.on('ping', (data: Buffer) => {
+  let latest: Buffer | undefined;
+  const answer = () => {
+    const data = latest;
+    latest = undefined;
+    if (webSocket.readyState === WebSocket.OPEN) webSocket.pong(data);
+  };
+  const onPing = (data: Buffer) => {
     const now = performance.now();
     if (now - since > 1_000) {
       since = now;
@@ -136,9 +147,16 @@ function answerPings(webSocket: WebSocket, socket: Socket): void {
     }
     pings += 1;
     const isFlood = pings > PINGS_PER_SECOND || socket.writableLength > MAX_BUFFERED;
-    if (isFlood) return webSocket.terminate();
-    if (webSocket.readyState === WebSocket.OPEN) webSocket.pong(data);
-  });
+    if (isFlood) {
+      // Thousands more may have been read already.
+      webSocket.off('ping', onPing).pause();
+      setTimeout(() => webSocket.terminate(), CUT_OFF_MS).unref();
+      return;
+    }
+    if (latest === undefined) atTurnEnd(answer);
+    latest = data;
+  };
+  webSocket.on('ping', onPing);
 }
 
 /**

@@ -135,6 +135,11 @@ describe('a WebSocket', () => {
     calm.ping('hello');
     const [data] = (await once(calm, 'pong')) as [Buffer];
     expect(data.toString()).toBe('hello');
+    const pongs: string[] = [];
+    calm.on('pong', (pong: Buffer) => pongs.push(pong.toString()));
+    for (let n = 1; n <= 50; n += 1) calm.ping(String(n));
+    await expect.poll(() => pongs.at(-1)).toBe('50');
+    expect(pongs.length).toBeLessThan(50);
     const flood = new WebSocket(url, ['mcp'], { headers });
     await once(flood, 'open');
     flood.pause();
@@ -148,6 +153,28 @@ describe('a WebSocket', () => {
     }
     flood.resume();
     await closed;
+    calm.close();
+  });
+
+  it('reads no more of a client that floods it with pings, and cuts it off later', async () => {
+    await using gateway = await openTestGateway(agents);
+    const url = `${gateway.url.replace('http', 'ws')}/mcp/ws`;
+    const headers = { authorization: `Bearer ${KEY}` };
+    const calm = new WebSocket(url, ['mcp'], { headers });
+    const flood = new WebSocket(url, ['mcp'], { headers });
+    await Promise.all([once(calm, 'open'), once(flood, 'open')]);
+    const closed = once(flood, 'close');
+    const pongs: string[] = [];
+    flood.on('error', () => {}).on('pong', (pong: Buffer) => pongs.push(pong.toString()));
+    for (let n = 1; n <= 500; n += 1) flood.ping('flood');
+    for (let n = 1; n <= 10; n += 1) {
+      calm.ping(String(n));
+      await once(calm, 'pong');
+    }
+    expect(flood.readyState).toBe(WebSocket.OPEN);
+    flood.ping('later');
+    await closed;
+    expect(pongs).not.toContain('later');
     calm.close();
   });
 });
