@@ -20,11 +20,12 @@ RUN npm ci --ignore-scripts --workspace=starloom --omit=dev --omit=optional --om
   && find packages -name '*.map' -delete -o -name '*.tsbuildinfo' -delete
 
 FROM node:26-bookworm-slim
-# With fixed thresholds the C library gives memory back after a peak (docs/limits.md).
+# The C library gives memory back after a peak, and pauses of the garbage collector are short (docs/limits.md).
 ENV NODE_ENV=production \
   MALLOC_ARENA_MAX=1 \
   MALLOC_MMAP_THRESHOLD_=131072 \
   MALLOC_TRIM_THRESHOLD_=131072 \
+  NODE_OPTIONS="--max-semi-space-size=16 --v8-pool-size=0" \
   STARLOOM_HOME=/var/lib/starloom \
   STARLOOM_LISTEN__HOST=0.0.0.0 \
   STARLOOM_LISTEN__PORT=7420 \

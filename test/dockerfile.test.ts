@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { ALLOCATOR_ENVIRONMENT } from '../prove/abuse/gateway-probe.ts';
+import { MEMORY_ENVIRONMENT } from '../prove/abuse/gateway-probe.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const instructions = read('Dockerfile')
@@ -35,10 +35,12 @@ it('runs as a user without rights, and says whether it is alive', () => {
   expect(last.filter((line) => line.startsWith('HEALTHCHECK')).join()).toContain('/livez');
 });
 
-it('gives memory back as the proof of abuse expects it', () => {
-  const settings = linesOf('ENV').join(' ');
-  for (const [name, value] of Object.entries(ALLOCATOR_ENVIRONMENT)) {
+it('gives memory back and collects garbage as the proof of abuse expects it, as the unit of systemd does', () => {
+  const settings = linesOf('ENV').join(' ').replaceAll('"', '');
+  const unit = read('deploy/systemd/starloom.service').replaceAll('"', '');
+  for (const [name, value] of Object.entries(MEMORY_ENVIRONMENT)) {
     expect(settings).toContain(`${name}=${value}`);
+    expect(unit).toContain(`${name}=${value}`);
   }
 });
 

@@ -7,15 +7,17 @@ import { WebSocket } from 'ws';
 import { residentMegabytes } from '../../bench/process-usage.ts';
 
 /** As the container image sets it, and docs/limits.md recommends it. */
-export const ALLOCATOR_ENVIRONMENT = {
+export const MEMORY_ENVIRONMENT = {
   MALLOC_ARENA_MAX: '1',
   MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',
+  NODE_OPTIONS: '--max-semi-space-size=16 --v8-pool-size=0',
 };
 
-/** For the environment of the gateway. */
-export const DEBUGGER_ENVIRONMENT = {
-  NODE_OPTIONS: '--conditions=@starloom/source --inspect-port=127.0.0.1:0',
+/** The environment of a gateway that is probed. */
+export const PROBED_ENVIRONMENT = {
+  ...MEMORY_ENVIRONMENT,
+  NODE_OPTIONS: `${MEMORY_ENVIRONMENT.NODE_OPTIONS} --conditions=@starloom/source --inspect-port=127.0.0.1:0`,
 };
 
 const MEGABYTE = 1024 ** 2;

@@ -3,10 +3,13 @@
 import { type CommandContext, type Measurement, runCommand } from '../../bench/command.ts';
 import { readOrigin } from '../../bench/origin.ts';
 import { buildCommand } from '../../bench/targets/starloom.ts';
+import { writeDocs } from '../../bench/write-docs.ts';
 import { type AttackResult, brokenOff, runAttack } from './campaign.ts';
 import { type ProveOptions, parseOptions, type RunName, USAGE } from './options.ts';
-import { toLine, toReport, toText } from './report.ts';
+import { toLine, toMarkdown, toReport, toText } from './report.ts';
 import { runShutdown, SHUTDOWN } from './shutdown.ts';
+
+const PAGE = new URL('../../docs/proving.md', import.meta.url);
 
 await runCommand({ usage: USAGE, parse: parseOptions, run: prove });
 
@@ -25,6 +28,8 @@ async function prove(options: ProveOptions, context: CommandContext): Promise<Me
     tell(toLine(result));
     results.push(result);
   }
-  const report = toReport(results, options, readOrigin());
+  const origin = readOrigin();
+  if (options.writeDocs) await writeDocs('prove:abuse', toMarkdown(results, origin), PAGE);
+  const report = toReport(results, options, origin);
   return { report, text: toText(report, results) };
 }

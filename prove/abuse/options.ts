@@ -16,6 +16,7 @@ export interface ProveOptions extends CommandOptions {
   readonly rounds: number;
   readonly repeats: number;
   readonly floors: Floors;
+  readonly writeDocs: boolean;
 }
 
 export const USAGE = `npm run prove:abuse -- [options]
@@ -30,6 +31,7 @@ export const USAGE = `npm run prove:abuse -- [options]
   --quiet <n>         seconds without an attack, to compare with (default 4)
   --floor-ms <n>      a p99 up to this is never too slow (default ${FLOORS.ms})
   --floor-mb <n>      memory up to so much above that before is never too large (default ${FLOORS.mb})
+  --write-docs        put the figures into docs/proving.md
   --json              print the report as one line of JSON
   --help              print this
 `;
@@ -41,6 +43,7 @@ export function parseOptions(args: readonly string[]): ProveOptions {
   return {
     help,
     json,
+    writeDocs: flags['write-docs'],
     attacks: attack === 'all' ? NAMES : parseNames('attack', attack, NAMES, USAGE),
     warmUpSeconds: parseNumber('warmup', flags.warmup, { least: 0, most: 600 }, USAGE),
     seconds: parseNumber('seconds', seconds, { most: 600 }, USAGE),
@@ -57,6 +60,7 @@ export function parseOptions(args: readonly string[]): ProveOptions {
 const FLAGS = {
   help: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
+  'write-docs': { type: 'boolean', default: false },
   attack: { type: 'string', default: 'all' },
   rounds: { type: 'string', default: '2' },
   repeats: { type: 'string', default: '2' },

@@ -2,7 +2,7 @@
 
 import type { MeasuringReport } from '../../bench/command.ts';
 import { toMarkdownTable } from '../../bench/markdown-table.ts';
-import type { Origin } from '../../bench/origin.ts';
+import { type Origin, toOriginLine } from '../../bench/origin.ts';
 import { round } from '../../bench/statistics.ts';
 import type { AttackResult, RoundFigures, SliceFigures } from './campaign.ts';
 import type { Settled } from './gateway-probe.ts';
@@ -116,6 +116,26 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
   return [toMarkdownTable(HEAD, rows), ...found, summary].join('\n');
 }
 
+/** What the page on proofs shows of a run. */
+export function toMarkdown(results: readonly AttackResult[], origin: Origin): string {
+  const head = [
+    ...['attack', 'call p99 ms', '×', '× at first'],
+    ...['bare proxy p99 ms', '×', 'no gateway p99 ms', '×'],
+  ];
+  const attacked = results.filter(({ rounds }) => rounds.length > 0);
+  const rows = attacked.map(({ name, quiet, first, during, proxy }) => [
+    `\`${name}\``,
+    `${ms(quiet.calls.p99)} → ${ms(during.calls.p99)}`,
+    toRatio({ quiet, during }).toFixed(1),
+    toRatio({ quiet, during: first }).toFixed(1),
+    proxy && `${ms(proxy.quiet.p99)} → ${ms(proxy.during.p99)}`,
+    proxy && toTimes(proxy.quiet.p99, proxy.during.p99),
+    `${ms(quiet.direct.p99)} → ${ms(during.direct.p99)}`,
+    toTimes(quiet.direct.p99, during.direct.p99),
+  ]);
+  return `${toOriginLine(origin)}\n\n${toMarkdownTable(head, rows)}`;
+}
+
 function toFigures(result: AttackResult) {
   const { about, operations, counts, quiet, first, during } = result;
   const { proxy, memory, rounds, problems } = result;
@@ -192,6 +212,10 @@ function percentOf(share: number): string {
 
 function toRatio({ quiet, during }: Pick<AttackResult, 'quiet' | 'during'>): number {
   return quiet.calls.p99 === 0 ? 0 : round(during.calls.p99 / quiet.calls.p99, 2);
+}
+
+function toTimes(quiet: number, during: number): string {
+  return quiet === 0 ? '' : (during / quiet).toFixed(1);
 }
 
 function percent(observed: Observed): string {

@@ -10,7 +10,7 @@ import {
   startGateway,
   writeAgents,
 } from '../../test/support/start-gateway.ts';
-import { ALLOCATOR_ENVIRONMENT, DEBUGGER_ENVIRONMENT } from './gateway-probe.ts';
+import { PROBED_ENVIRONMENT } from './gateway-probe.ts';
 import { type HostileAgentName, LOOPER_PRINCIPAL, toManifest } from './hostile-agents.ts';
 import { post, toolCall } from './http-client.ts';
 
@@ -75,7 +75,7 @@ export async function openWorld(
     await startGateway({
       agents: ordinary,
       config: { auth: { psk }, limits },
-      env: { ...keys, ...ALLOCATOR_ENVIRONMENT, ...DEBUGGER_ENVIRONMENT },
+      env: { ...keys, ...PROBED_ENVIRONMENT },
       command,
     }),
   );

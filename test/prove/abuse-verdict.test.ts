@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Latencies, Observed } from '../../prove/abuse/ordinary-client.ts';
+import { toMarkdown } from '../../prove/abuse/report.ts';
 import { judge } from '../../prove/abuse/verdict.ts';
 
 const FLOORS = { ms: 30, mb: 48 };
@@ -8,6 +9,10 @@ const MEMORY = {
   peak: 400,
   after: { resident: 248, live: 50 },
 };
+
+const SLICE = { p99: 16, noCore: 0, foreign: 0, turns: { p99: 1, longest: 2 } };
+const ROUND = { quiet: SLICE, during: SLICE };
+const ORIGIN = { versions: { node: '26' }, commit: 'abc', machine: '2 cores', date: '2026-01-01' };
 
 function latencies(p99: number, failed = 0): Latencies {
   return { sent: 1_000, ok: 1_000 - failed, stolen: 0, p50: 1, p99 };
@@ -47,6 +52,17 @@ describe('an attack', () => {
     const seen = { quiet: observed(), first: observed({ calls: latencies(81) }) };
     const rest = { during: observed(), memory: MEMORY, lostUpdates: 0, problems: [] };
     expect(judge({ ...seen, ...rest }, FLOORS)).toEqual(['at first p99 of calls was 81 ms of 80']);
+  });
+
+  it('stands in the page beside a bare proxy, and beside calls without a gateway', () => {
+    const seen = { quiet: observed(), first: observed({ calls: latencies(64) }) };
+    const during = observed({ calls: latencies(32), direct: latencies(9) });
+    const proxy = { quiet: latencies(10), during: latencies(25) };
+    const rounds = [ROUND];
+    const about = { name: 'flood', about: '', operations: 1, counts: {}, problems: [] };
+    const result = { ...about, ...seen, during, proxy, memory: MEMORY, rounds };
+    const text = toMarkdown([result], ORIGIN);
+    expect(text).toContain('| `flood` | 16 → 32 | 2.0 | 4.0 | 10 → 25 | 2.5 | 6.0 → 9.0 | 1.5 |');
   });
 
   it('is judged by the memory that stays', () => {
