@@ -31,8 +31,11 @@ const HURRY_MS = 5;
 export interface FairTurnsOptions {
   /** Work that begins in one turn after so long waits for the next; 0 lets one begin in each. */
   readonly ms?: number;
-  /** Rests after each turn as long as it took: for work that could else fill the loop on its own. */
-  readonly rests?: boolean;
+  /**
+   * For work that could else fill the loop on its own: it rests after each turn as long as that took, and twice as
+   * long while there is other work, which comes through these.
+   */
+  readonly restsBeside?: FairTurns;
   /**
    * Begins nothing at once, but together what came in this turn of the loop, at its end: the same steps of several
    * calls right after each other take a tenth less time than each call on its own.
@@ -43,7 +46,7 @@ export interface FairTurnsOptions {
 
 export class FairTurns {
   readonly #ms: number;
-  readonly #rests: boolean;
+  readonly #beside: FairTurns | undefined;
   readonly #gathers: boolean;
   readonly #now: () => number;
   /** By caller; the one whose turn is next comes first. */
@@ -53,6 +56,7 @@ export class FairTurns {
   /** Until then what was resumed goes on: parts of it that are done together cost less. */
   #goesOnUntil = 0;
   #hurriedAt = Number.NEGATIVE_INFINITY;
+  #enteredAt = Number.NEGATIVE_INFINITY;
   #lastCaller: string | undefined;
   /** Whose turn this one is. */
   #resumed: string | undefined;
@@ -72,9 +76,9 @@ export class FairTurns {
   #took = 0;
 
   constructor(options: FairTurnsOptions = {}) {
-    const { ms = TURN_MS, rests = false, gathers = false, now = realNow } = options;
+    const { ms = TURN_MS, restsBeside, gathers = false, now = realNow } = options;
     this.#ms = ms;
-    this.#rests = rests;
+    this.#beside = restsBeside;
     this.#gathers = gathers;
     this.#now = now;
   }
@@ -82,6 +86,7 @@ export class FairTurns {
   /** Asked before work begins: `undefined` to go on, or resolves when it is the caller's turn. */
   enter(caller = ''): Promise<void> | undefined {
     const now = this.#now();
+    this.#enteredAt = now;
     if (caller !== this.#lastCaller) {
       if (this.#lastCaller !== undefined) this.#sharedAt = now;
       this.#lastCaller = caller;
@@ -162,9 +167,14 @@ export class FairTurns {
     if (this.#isBegun) this.#done(now);
     this.#isBegun = false;
     const took = now - (this.#since ?? 0);
-    if (this.#rests && took >= 1) setTimeout(this.#nextTurn, Math.min(took, MAX_REST_MS));
+    if (this.#beside && took >= 1) setTimeout(this.#nextTurn, this.#restMs(took, this.#beside));
     else this.#nextTurn();
   };
+
+  #restMs(took: number, beside: FairTurns): number {
+    const isAlone = beside.#now() - beside.#enteredAt >= SHARED_FOR_MS;
+    return Math.min(isAlone ? took : 2 * took, MAX_REST_MS);
+  }
 
   readonly #nextTurn = (): void => {
     this.#since = undefined;

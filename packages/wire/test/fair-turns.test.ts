@@ -167,12 +167,17 @@ describe('fair turns', () => {
     expect(Math.max(...world.done.map(({ length }) => length))).toBe(1);
   });
 
-  it('rest as long as the work took, so that others have as much of the loop', async () => {
+  it.for([
+    { beside: 'nothing', restMs: 5 },
+    { beside: 'other work', restMs: 10 },
+  ])('rest so that others have as much of the loop, or more: beside $beside', async (given) => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    using world = openTurns({ ms: 0, rests: true });
+    const restsBeside = new FairTurns();
+    using world = openTurns({ ms: 0, restsBeside });
+    if (given.beside !== 'nothing') await restsBeside.enter('another');
     const all = Array.from({ length: 3 }, () => world.work('caller', 5));
     for (const done of [1, 2, 3]) {
-      await vi.advanceTimersByTimeAsync(4);
+      await vi.advanceTimersByTimeAsync(given.restMs - 1);
       for (let turn = 0; turn < 10; turn += 1) await new Promise((resume) => setImmediate(resume));
       expect(world.done.flat()).toHaveLength(done);
       await vi.advanceTimersByTimeAsync(1);

@@ -64,7 +64,7 @@ export class HttpTransport {
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
   readonly #turns = new FairTurns({ gathers: true });
-  readonly #large = new FairTurns({ ms: 0, rests: true });
+  readonly #large = new FairTurns({ ms: 0, restsBeside: this.#turns });
   readonly #sockets: OpenSockets;
   readonly #stale: StaleConnections;
 
