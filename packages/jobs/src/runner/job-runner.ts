@@ -40,10 +40,10 @@ const LOOK_EVERY_MS = 100;
 const WEBHOOKS_AT_ONCE = 16;
 /**
  * So many jobs at once may have begun this short ago. Quick ones are done by then, and others do not wait while
- * hundreds of them go on together; of slow ones `concurrency` still come to run side by side within a second.
+ * hundreds of them go on together; of slow ones more than a thousand can begin in a second.
  */
 const FRESH_JOBS = 32;
-const FRESH_MS = 100;
+const FRESH_MS = 25;
 
 export class JobRunner {
   readonly #options: JobRunnerOptions;
