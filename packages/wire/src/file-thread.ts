@@ -10,6 +10,8 @@ export interface FileService<Request, Reply> {
 
 interface ServedFile<Request> {
   take(request: Request): void;
+  /** Called when nothing else is to be done: does a little of what can wait; true while there is more. */
+  tidy?(): boolean;
   close(): void;
 }
 
@@ -23,12 +25,18 @@ export interface OpenFile {
 parentPort?.on('message', async ({ module, path, port }: OpenFile) => {
   const { service } = (await import(module)) as { service: FileService<unknown, unknown> };
   const file = service.open(path, (message) => port.postMessage(message));
+  let tidying: NodeJS.Immediate | undefined;
+  const tidy = () => {
+    tidying = file.tidy?.() ? setImmediate(tidy) : undefined;
+  };
   port.on('message', (request: unknown) => {
     if (request === null) {
+      clearImmediate(tidying);
       file.close();
       port.close();
     } else {
       file.take(request);
+      tidying ??= setImmediate(tidy);
     }
   });
 });

@@ -10,13 +10,14 @@ function open(path: string) {
     onReply: (reply) => replies.push(reply),
     onLost: (cause) => lost.push(cause),
   });
-  const threadId = async () => {
+  const ask = async (request: string): Promise<readonly string[]> => {
     const count = replies.length;
-    file.send('where');
+    file.send(request);
     await expect.poll(() => replies.length).toBe(count + 1);
-    return Number(replies.at(-1)?.split(' ')[1]);
+    return replies.at(-1)?.split(' ') ?? [];
   };
-  return { file, replies, lost, threadId };
+  const threadId = async () => Number((await ask('where'))[1]);
+  return { file, replies, lost, ask, threadId };
 }
 
 describe('ThreadedFile', () => {
@@ -36,6 +37,17 @@ describe('ThreadedFile', () => {
     await file.close();
     expect(replies).toHaveLength(101);
     expect(replies.at(-1)).toBe('one closed');
+  });
+
+  it('does what can wait between requests, for as long as there is some', async () => {
+    const { file, ask } = open('one');
+    const steps = async (request: string) => Number((await ask(request))[2]);
+    expect(await steps('litter')).toBe(0);
+    const done = await steps('where');
+    expect(done).toBeGreaterThan(0);
+    expect(await steps('where')).toBe(done);
+    await ask('litter');
+    await file.close();
   });
 
   it('closes once, however often it is asked to', async () => {

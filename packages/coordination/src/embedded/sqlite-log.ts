@@ -15,8 +15,9 @@ import type { LogBatch, LogProblem, LogReply, MissingRecords, SnapshotRow } from
 const MAX_LOG_PAGES = 1000;
 const MAX_ROWS_PER_REPLY = 512;
 const BYTES_PER_REPLY = 1024 * 1024;
-/** At a time, so that no batch waits long for it. */
+/** After the log was cut off; and at a time, so that no batch waits long for it. */
 const PAGES_GIVEN_BACK = 8192;
+const PAGES_PER_STEP = 256;
 
 export class SqliteLogError extends Error {
   readonly reason: LogProblem['reason'];
@@ -33,6 +34,8 @@ export class SqliteLog {
   readonly #path: string;
   #mark: LogMark | undefined;
   #last = 0;
+  /** Pages to give back to the disk. */
+  #spare = 0;
 
   /** Holds the file for itself until it is closed or the process ends, however that happens. */
   constructor(path: string) {
@@ -75,6 +78,14 @@ export class SqliteLog {
     });
     this.#last += records.length;
     this.#mark?.write(this.#last);
+  }
+
+  /** A few free pages go back to the disk; true while there are more. */
+  giveBack(): boolean {
+    if (this.#spare <= 0) return false;
+    this.#spare -= PAGES_PER_STEP;
+    this.#database.exec(`PRAGMA incremental_vacuum(${PAGES_PER_STEP})`);
+    return this.#spare > 0 && this.#pragma('freelist_count') > 0;
   }
 
   close(): void {
@@ -144,7 +155,7 @@ export class SqliteLog {
     setMeta.run('truncated', sequence);
     setMeta.run('now', now);
     const isMostlyFree = this.#pragma('freelist_count') > 0.75 * this.#pragma('page_count');
-    if (isMostlyFree) this.#database.exec(`PRAGMA incremental_vacuum(${PAGES_GIVEN_BACK})`);
+    this.#spare = isMostlyFree ? PAGES_GIVEN_BACK : 0;
   }
 
   #pragma(name: 'application_id' | 'user_version' | 'freelist_count' | 'page_count'): number {
@@ -342,6 +353,7 @@ export const service: FileService<LogBatch, LogReply> = {
           log?.write(batch);
           reply({ kind: 'done' });
         }),
+      tidy: () => attempt(() => log?.giveBack()) ?? false,
       close: () => attempt(() => log?.close()),
     };
   },

@@ -43,9 +43,10 @@ const ROOM_PER_BYTE = 3;
 const ROOM_PER_JOB = 32 * 1024;
 /** Steps after which pages may be free. */
 const FREEING: ReadonlySet<string> = new Set(['requestCancel', 'finish', 'prune']);
-/** So many are given back to the disk at a time: few while it is full. */
+/** So many are given back to the disk at a time, few while it is full; and so many are kept while it is not. */
 const FEW_PAGES = 16;
-const MANY_PAGES = 4096;
+const MANY_PAGES = 256;
+const KEPT_PAGES = 4096;
 
 export class LedgerFile {
   readonly #folder: string;
@@ -54,6 +55,7 @@ export class LedgerFile {
   #failure: FabricError | undefined;
   /** For new jobs of the batch. */
   #room = 0;
+  #mayHaveSpare = false;
 
   /** Holds the file for itself until it is closed or the process ends, however that happens. */
   constructor(path: string) {
@@ -79,7 +81,7 @@ export class LedgerFile {
       this.#database.exec('BEGIN IMMEDIATE');
       const replies = steps.map((step) => this.#runOne(step));
       this.#database.exec('COMMIT');
-      if (steps.some(({ method }) => FREEING.has(method))) this.#giveBack();
+      this.#mayHaveSpare ||= steps.some(({ method }) => FREEING.has(method));
       return replies;
     } catch (error) {
       const problem = this.#undo(error);
@@ -88,6 +90,28 @@ export class LedgerFile {
       if (mayRetry && releaseReserve(this.#folder)) return this.run(steps, true);
       return this.#refuseAll(steps, problem);
     }
+  }
+
+  /**
+   * A few free pages go back to the disk; true while there are more. They are moved through the log beside the file,
+   * and the file is cut off when the log is written to it. While there is room, free pages are better kept for jobs
+   * to come.
+   */
+  giveBack(): boolean {
+    if (!this.#mayHaveSpare) return false;
+    this.#mayHaveSpare = false;
+    if (this.#failure !== undefined || this.#pragma('auto_vacuum') === 0) return false;
+    const isLow = this.#room <= 0;
+    const kept = isLow ? FEW_PAGES : Math.max(KEPT_PAGES, this.#pragma('page_count') / 2);
+    if (this.#pragma('freelist_count') < kept) return false;
+    try {
+      this.#database.exec(`PRAGMA incremental_vacuum(${isLow ? FEW_PAGES : MANY_PAGES})`);
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      this.#mayHaveSpare = true;
+    } catch (error) {
+      this.#undo(error);
+    }
+    return this.#mayHaveSpare;
   }
 
   close(): void {
@@ -110,26 +134,6 @@ export class LedgerFile {
   #takeRoom({ call }: LedgerNewJob): FabricError | undefined {
     this.#room -= ROOM_PER_JOB + ROOM_PER_BYTE * call.length;
     return this.#room < 0 ? noNewJobs() : undefined;
-  }
-
-  /**
-   * Pages are moved through the log beside the file, and the file is cut off when the log is written to
-   * it. While there is room, free pages are better kept for jobs to come.
-   */
-  #giveBack(): void {
-    if (this.#pragma('auto_vacuum') === 0) return;
-    const isLow = this.#room <= 0;
-    const pages = isLow ? FEW_PAGES : MANY_PAGES;
-    const least = isLow ? FEW_PAGES : Math.max(MANY_PAGES, this.#pragma('page_count') / 2);
-    try {
-      for (let left = MANY_PAGES; left > 0; left -= pages) {
-        if (this.#pragma('freelist_count') < least) return;
-        this.#database.exec(`PRAGMA incremental_vacuum(${pages})`);
-        this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-      }
-    } catch (error) {
-      this.#undo(error);
-    }
   }
 
   /** After a rollback the file is as before: a full disk can be used again once there is room. */
@@ -216,6 +220,7 @@ export const service: FileService<readonly LedgerStep[], ThreadReply> = {
         const refused = problem ? steps.map(() => ({ problem: problem as Problem })) : [];
         reply({ kind: 'done', replies: file?.run(steps) ?? refused });
       },
+      tidy: () => file?.giveBack() ?? false,
       close: () => file?.close(),
     };
   },
