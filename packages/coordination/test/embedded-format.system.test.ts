@@ -85,6 +85,17 @@ describe('the size of the file', () => {
     expect((await stat(world.path)).size).toBeLessThan(1_000_000);
   });
 
+  it('stays as it is when nothing can be given back, and the next batch says why', async () => {
+    await using world = await openWorld();
+    const log = new SqliteLog(world.path);
+    expect([...log.load()].at(-1)).toMatchObject({ kind: 'ready' });
+    log.write({ records: ['x'.repeat(1_000_000)], snapshots: [] });
+    log.write({ records: ['b'], snapshots: [], truncate: { sequence: 2, now: 1000 } });
+    log.close();
+    expect(log.giveBack()).toBe(false);
+    expect(() => log.write({ records: ['c'], snapshots: [] })).toThrow();
+  });
+
   it('is not kept by the file beside it', async () => {
     await using world = await openWorld();
     const log = new SqliteLog(world.path);

@@ -80,12 +80,20 @@ export class SqliteLog {
     this.#mark?.write(this.#last);
   }
 
-  /** A few free pages go back to the disk; true while there are more. */
+  /**
+   * A few free pages go back to the disk; true while there are more. Moving them needs room: where there is none they
+   * stay until the log is cut off next, and the store goes on. A disk that fails is found by the next batch.
+   */
   giveBack(): boolean {
     if (this.#spare <= 0) return false;
     this.#spare -= PAGES_PER_STEP;
-    this.#database.exec(`PRAGMA incremental_vacuum(${PAGES_PER_STEP})`);
-    return this.#spare > 0 && this.#pragma('freelist_count') > 0;
+    try {
+      this.#database.exec(`PRAGMA incremental_vacuum(${PAGES_PER_STEP})`);
+      return this.#spare > 0 && this.#pragma('freelist_count') > 0;
+    } catch {
+      this.#spare = 0;
+      return false;
+    }
   }
 
   close(): void {
@@ -353,7 +361,7 @@ export const service: FileService<LogBatch, LogReply> = {
           log?.write(batch);
           reply({ kind: 'done' });
         }),
-      tidy: () => attempt(() => log?.giveBack()) ?? false,
+      tidy: () => log?.giveBack() ?? false,
       close: () => attempt(() => log?.close()),
     };
   },

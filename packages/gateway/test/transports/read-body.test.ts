@@ -36,6 +36,8 @@ async function openUpload(declared: number) {
   };
 }
 
+const WITHOUT_TURNS = { begin: () => undefined, proceed: () => {}, pace: () => undefined };
+
 describe('a large body', () => {
   it('is read on only when it is its turn', async () => {
     const text = 'x'.repeat(4 * 1024 ** 2);
@@ -76,9 +78,7 @@ describe('a large body', () => {
     const body = readBody(incoming, {
       limit: LIMIT,
       share: budget.open('ann'),
-      begin: () => undefined,
-      proceed: () => {},
-      pace: () => undefined,
+      ...WITHOUT_TURNS,
       count: openCount(),
     });
     sending.write(text.slice(0, text.length / 2));
@@ -97,9 +97,7 @@ describe('a large body', () => {
     const body = readBody(incoming, {
       limit: LIMIT,
       share: budget.open('ann'),
-      begin: () => undefined,
-      proceed: () => {},
-      pace: () => undefined,
+      ...WITHOUT_TURNS,
     });
     sending.write('x'.repeat(LIMIT / 4));
     const error = FabricError.from(await body.catch((cause: unknown) => cause));
